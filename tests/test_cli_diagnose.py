@@ -42,7 +42,7 @@ def test_a_smaller_length_is_a_remedy(capsys):
         "--arithmetic", "bfloat16",
     )  # fmt: skip
     assert found["remedy"] == "max_length=15" and not found["exact"]
-    assert found["signature"] == "comparison falls in its linear region"
+    assert found["signature"] == "count falls below the format's resolution"
     _, out, _ = run(
         capsys, "diagnose", "programs/dyck-k-d", "([()]]", "--set", "max_length=16",
         "--arithmetic", "bfloat16",

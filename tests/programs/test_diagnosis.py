@@ -283,7 +283,7 @@ def test_each_signature_of_a_recorded_failure():
     """Counted by hand from the operations at fault: the lookups, the counts, the products."""
     kinds = {
         ("reverse", "bfloat16"): (Blend, "layer 1 attention"),
-        ("sort", "bfloat16"): (LinearRegion, "layer 1 feed-forward"),
+        ("sort", "bfloat16"): (Blend, "layer 1 feed-forward"),
         ("reverse", "float16"): (Overflow, "layer 1 attention"),
         ("parity", "float16"): (BelowResolution, "layer 0 attention"),
         ("histogram", "float16"): (BelowResolution, "layer 0 attention"),
@@ -430,12 +430,43 @@ def test_a_model_without_an_exact_run():
 
 
 def test_a_comparison_far_beyond_its_region_is_not_to_blame():
-    """Both units of x ≥ 1 are off by the 2 that x is off; those of x ≥ 5 differ by more."""
-    model = tf.compile(PROGRAMS["sort"], max_length=40, arithmetic="exact")
-    found = tf.diagnose(model, [3, 1, 2, 1, 1, 2, 3, 1, 1, 1], "float8_e5m2")
-    assert isinstance(found.signature, LinearRegion)
-    numbers = found.signature.value, found.signature.exact, found.signature.epsilon
-    assert numbers == (-0.25, 0.75, 0.5)
+    """The units of x + y ≥ −1/8 add 8 times the error with both signs; only x + y ≥ 0 changes."""
+    rows, constants = [(512, 512)] * 4, ["1/4", "-3/4", 64, 63]
+    step = network(*rows, constants=constants, adds=[1, -1, 8, -8])
+    epsilon = Fraction(1, 512)
+    model = recognizer((1 + epsilon, -1), (0, 0), Layer((), step), reads=[0, 0, 1], threshold="8.5")
+    found = tf.diagnose(model, "bba", "bfloat16")
+    assert (found.answer, found.exact) == (False, True)
+    assert found.signature == LinearRegion(
+        layer=0, value=float(epsilon / 4), exact=float(5 * epsilon / 4), epsilon=float(epsilon)
+    )
+
+
+@tf.program(alphabet="ab")
+def looked_up_twice(x):
+    there = x.position("i").lookup(x.position("n") + 1 - x.position("i"), default=0)
+    return x.lookup(there, default="a").tag()
+
+
+@pytest.mark.parametrize(
+    ("program", "N", "x", "arithmetic", "kind", "after", "position"),
+    [
+        # The scores of the first lookup are equal: the position that it gives the second is 16.5.
+        (looked_up_twice, 17, "ab" * 8 + "a", "bfloat16", Blend, "layer 1 attention", 2),
+        # The head's blend at several positions; a comparison then gets 0.33 for 1.
+        (PROGRAMS["palindrome"], 32, "ab" * 13 + "a", "bfloat16", Blend, "layer 1 attention", 2),
+        # A hidden unit of a comparison is rounded; two layers later another gets 0.75 for −0.25.
+        (PROGRAMS["dyck-k-d"], 16, "(]", "bfloat16", BelowResolution, "layer 1 feed-forward", 0),
+    ],
+)
+def test_a_wrong_input_is_followed_to_the_failure_that_made_it(
+    program, N, x, arithmetic, kind, after, position
+):
+    model = tf.compile(program, max_length=N, arithmetic="exact")
+    found = tf.diagnose(model, x, arithmetic)
+    assert isinstance(found.signature, kind)
+    assert (found.origin.after, found.origin.position) == (after, position)
+    assert found.origin.got != pytest.approx(float(found.origin.exact), rel=2**-7)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,9 @@
 
 The error of a number is split into the parts that made it: what the stream held before, what the
 step made of inputs that were off, and what the step rounded. The largest part decides: a part that
-came in with an input is followed to that input, a step back, until a step is itself at fault.
+came in with an input is followed to that input, a step back, until a step is itself at fault. A
+comparison is at fault where its input is off by rounding alone, and by at most ε; a head that
+chooses, where rounding alone brings its scores out of order.
 """
 
 from __future__ import annotations
@@ -275,8 +277,11 @@ class _Classifier:
         if moved is not None:
             return moved
         region = self._region(network, W_2[slot], unit, before, after)
-        if region is None:
-            return self.found(stream - 1, row, _slot(sublayer.pre_norm, column))
+        came_from = self.found(stream - 1, row, _slot(sublayer.pre_norm, column))
+        # Rounding by at most ε becomes a failure in the comparison; all else is one before it.
+        is_rounding = isinstance(came_from.signature, BelowResolution)
+        if region is None or not is_rounding or abs(region[0] - region[1]) > region[2]:
+            return came_from
         layer = self.run.format.steps[stream - 1].layer or 0
         value, real, epsilon = region
         signature = LinearRegion(layer=layer, value=value, exact=real, epsilon=epsilon)
@@ -417,6 +422,12 @@ class _Classifier:
         if parts[0] == parts.max():
             if not worst.chooses:
                 return self._stored(stream, row, slot, float(self.real(stream, row)[slot]))
+            source = worst.source_of_scores()
+            if source is not None:
+                j, column = source
+                came_from = self.found(stream - 1, j, _slot(sublayer.pre_norm, column))
+                if not isinstance(came_from.signature, BelowResolution):
+                    return came_from
             signature = worst.blend(step.layer or 0, lambda j: run.format.position(stream, j))
             return Found(signature, RowNumbers(stream, row, (slot,)))
         if parts[1] == parts.max():
@@ -447,7 +458,8 @@ class _HeadRow:
         self.number, self.head, self.row = number, head, row
         self.read = classifier._float(read)
         self.exact = np.asarray(rational.numbers(exact), dtype=float)
-        self.real_scores = classifier._scores(head, self.exact, row)
+        self.classifier = classifier
+        self.real_scores = self.scores_of(self.exact)
         self.format_scores = classifier._float(head.scores(read, a, rows))[0]
         self.admissible = head.mask.admissible(np.array([[row]]), np.arange(len(self.read))[None])[
             0
@@ -477,6 +489,37 @@ class _HeadRow:
         """The row and the coordinate whose error adds most."""
         j = int(np.argmax(abs(self.moved)))
         return j, int(np.argmax(abs(self.coefficients * (self.read[j] - self.exact[j]))))
+
+    def scores_of(self, read: Vector) -> Vector:
+        """The scores of the query in float64, for vectors that the head reads."""
+        return self.classifier._scores(self.head, read, self.row)
+
+    def source_of_scores(self) -> tuple[int, int] | None:
+        """The row and the coordinate whose error most brings the scores out of order.
+
+        `None` where the rounding of the scores themselves does more than the errors of all inputs.
+        """
+        wanted, others = self.wanted > 0, self.admissible & (self.wanted == 0)
+        if not others.any():
+            return None
+        # The keys between which the format fails to choose.
+        key = int(np.argmin(np.where(wanted, self.format_scores, np.inf)))
+        other = int(np.argmax(np.where(others, self.format_scores, -np.inf)))
+
+        def lead(scores: Vector) -> float:
+            return float(scores[key] - scores[other])
+
+        got, real = lead(self.format_scores), lead(self.real_scores)
+        with_errors = lead(self.scores_of(self.read))
+        if not real - with_errors > (real - got) / 2:
+            return None
+        rows = sorted({self.row, key, other})
+        changes = {}
+        for at, column in np.argwhere(self.read[rows] != self.exact[rows]):
+            mended = self.read.copy()
+            mended[rows[at], column] = self.exact[rows[at], column]
+            changes[rows[at], int(column)] = lead(self.scores_of(mended)) - with_errors
+        return max(changes, key=lambda each: changes[each])
 
     def blend(self, layer: int, position: Any) -> Blend:
         """The signature of weights on other positions."""
