@@ -8,6 +8,7 @@ from transformist.arithmetic import SYSTEMS
 from transformist.domains import (
     Bits,
     Feature,
+    Grown,
     Listed,
     Opposites,
     Product,
@@ -202,3 +203,42 @@ def test_a_feature_of_a_name_is_that_position_function():
         [[Fraction(1, 3), -1], [Fraction(2, 3), 1], [1, -1]]
     ]
     assert lists.free == 0 and lists.read([[], []]) == {"i/n": [1, 2], "(-1)^i": [1, 2]}
+
+
+def is_palindrome(strings):
+    return [x == x[::-1] for x in strings]
+
+
+def is_equal(strings):
+    return [x.count("a") == x.count("b") == x.count("c") and list(x) == sorted(x) for x in strings]
+
+
+@pytest.mark.parametrize(
+    ("alphabet", "verdicts", "lengths"),
+    [("abc", is_palindrome, (9, 16, 31)), ("abc", is_equal, (9, 30)), ("ab", is_palindrome, (40,))],
+)
+def test_grown_strings_have_the_verdict_that_few_short_ones_have(alphabet, verdicts, lengths):
+    grown = Grown(Strings(tuple(alphabet), lambda _: ()), verdicts)
+    for n in lengths:
+        found = grown.of_length(n, 5, seed=0)
+        assert found and all(verdicts(found)) and {len(x) for x in found} == {n}
+        assert len({*found}) == len(found) <= 5 and found == grown.of_length(n, 5, seed=0)
+    # What is rare is left out instead where the most have the verdict.
+    others = Grown(grown.strings, lambda strings: [not each for each in verdicts(strings)])
+    assert others.words == grown.words and others.of_length(9, 5, seed=0)
+
+
+def test_no_string_is_grown_from_nothing_or_beyond_the_longest():
+    asked = []
+
+    def verdicts(strings):
+        asked.extend(strings)
+        return [False] * len(strings)
+
+    grown = Grown(Strings((0, 1), lambda _: ()), verdicts, longest=3)
+    assert grown.words == () and grown.of_length(3, 5, seed=0) == []
+    assert {len(x) for x in asked} == {1, 2, 3}
+    undecided = Grown(grown.strings, lambda strings: [None] * len(strings))
+    assert undecided.words == () and undecided.of_length(9, 5, seed=0) == []
+    large = Strings(tuple(range(300)), lambda _: ())
+    assert Grown(large, verdicts).of_length(3, 5, seed=0) == []

@@ -44,10 +44,40 @@ def test_the_first_wrong_length_is_found(first, raises):
     logits, tried = host_wrong_at(model, lambda n: n >= first, raises)
     planned = planned_comparison(model, "float32")
     found = search_logits(model, logits, "gpt2", "bfloat16", planned, "float32")
-    # Between two lengths of the plan at most 15 are tried; from 20 to 39 a few are left out.
+    # Two times at most 15 lengths are tried after the first that is wrong.
     assert found.failed == min(n for n in tried if n >= first) <= first + 1
     assert found.right_to == max((n for n in tried if n < first), default=-1)
     assert found.inputs == sum(n < first for n in tried) and found.arithmetic == "bfloat16"
+
+
+def test_a_wrong_answer_to_deeply_nested_strings_is_found():
+    """The halves of these strings are of one kind, and no length that is odd has any of them."""
+    model = tf.compile(PROGRAMS["dyck-1"], max_length=32)
+
+    def logits(ids, lengths):
+        found = np.zeros((len(ids), len(ids[0]), 1))
+        for row, (each, n) in enumerate(zip(ids, lengths, strict=True)):
+            front = len(model.embedding.front)
+            x = "".join(model.embedding.symbols[k] for k in each[front:n])
+            found[row, :n] = model.values([x])[0]
+            depth = max((x[:i].count("(") - x[:i].count(")") for i in range(n)), default=0)
+            if len(x) >= 18 and model(x) and 2 < depth < len(x) // 2:
+                found[row, :n] *= -1
+        return found
+
+    planned = planned_comparison(model, "float32")
+    found = search_logits(model, logits, "gpt2", "bfloat16", planned, "float32")
+    assert (found.right_to, found.failed) == (17, 18)
+
+
+def test_right_inputs_longer_than_the_first_wrong_one_are_not_counted():
+    """Length 13 is wrong and all others are right: it is tried after 20 and 40, which are right."""
+    model = majority(40)
+    logits, tried = host_wrong_at(model, lambda n: n in (13, 39))
+    planned = planned_comparison(model, "float32")
+    found = search_logits(model, logits, "gpt2", "bfloat16", planned, "float32")
+    assert {13, 20} <= {*tried} and found.failed == 13
+    assert found.inputs == sum(n <= found.right_to for n in tried)
 
 
 def test_a_host_that_is_always_wrong_has_no_right_length():

@@ -18,6 +18,7 @@ from transformist.hosts.host import Logits
 from transformist.hosts.named_arrays import answer_from, longest_input, named_arrays, token_ids
 from transformist.memory import free_memory
 from transformist.model import Symbol, Transformer
+from transformist.verify.grown_strings import grown_strings
 
 LOG = logging.getLogger(__name__)
 
@@ -29,6 +30,9 @@ THOROUGH = 256
 
 DRAWN = 4
 """Number of strings drawn at random for each length of the hard ones."""
+
+GROWN = 8
+"""Number of strings of each length with the verdict that few short strings have."""
 
 # A score takes about 40 ns in ONNX Runtime and 40 ns in the reference, so that an input with this
 # many takes 20 seconds. There are six inputs of such a length, which take some minutes.
@@ -219,8 +223,8 @@ def search_logits(
 ) -> HostSearch:
     """Search a host for its first wrong answer, in inputs of growing lengths.
 
-    The inputs are those of a comparison. Between the length of the first wrong answer and the one
-    before it, hard strings of up to 15 more lengths are tried.
+    The inputs are those of a comparison. After a wrong answer, hard strings of up to 15 shorter
+    lengths are tried, and then of up to 15 more between the last right one and the first wrong one.
 
     Args:
         model: the transformer.
@@ -232,39 +236,52 @@ def search_logits(
 
     """
     LOG.debug("searching for a wrong answer of %s in %s", host, arithmetic)
+    right: dict[int, int] = {}
     blocks = _blocks(_inputs(model, planned.every_to, planned.longest))
-    right, failed, count = _first_wrong(model, logits, expected, blocks)
-    if failed is not None:
-        right = min(right, failed - 1)  # of two blocks of one length the first may be right
+    failed = _first_wrong(model, logits, expected, blocks, right)
+
+    def right_to() -> int:
+        return max((n for n in right if failed is None or n < failed), default=-1)
+
+    hard = _Hard(model)
+    # The strings of one length may all have the easy verdict, as the odd lengths of nested brackets
+    # have. So shorter lengths are tried too, although longer ones were right.
+    for most in (planned.every_to, planned.longest):
+        if failed is None:
+            break
+        start = min(most, right_to())
         # Sixteenths of the gap, rounded down: fewer lengths where it is short.
-        lengths = sorted({right + (failed - right) * k // 16 for k in range(1, 16)} - {right})
-        between = ([*dict.fromkeys(map(_string, _hard(model.alphabet, n)))] for n in lengths)
-        longer, shortest, more = _first_wrong(model, logits, expected, between)
-        right, count = max(right, longer), count + more
-        failed = failed if shortest is None else shortest
+        lengths = {start + (failed - start) * k // 16 for k in range(1, 16)} - {start, *right}
+        between = (hard.of_length(n) for n in sorted(lengths))
+        failed = _first_wrong(model, logits, expected, between, right) or failed
+    longest = right_to()
     return HostSearch(
         host=host,
         arithmetic=arithmetic,
-        inputs=count,
+        inputs=sum(count for n, count in right.items() if n <= longest),
         every_to=planned.every_to,
         longest=planned.longest,
-        right_to=right,
+        right_to=longest,
         failed=failed,
         ended=planned.ended,
     )
 
 
 def _first_wrong(
-    model: Transformer, logits: Logits, expected: str, blocks: Iterable[Sequence[Any]]
-) -> tuple[int, int | None, int]:
-    """The lengths of the last right block and of the first wrong one, and the right inputs."""
-    right, count = -1, 0
+    model: Transformer,
+    logits: Logits,
+    expected: str,
+    blocks: Iterable[Sequence[Any]],
+    right: dict[int, int],
+) -> int | None:
+    """The length of the first block with a wrong answer; the right inputs are counted by length."""
     for block in blocks:
+        n = len(block[0])
         if _is_wrong(model, logits, expected, block):
-            return right, len(block[0]), count
-        right, count = len(block[0]), count + len(block)
-        LOG.debug("%d inputs were right, up to length %d", count, right)
-    return right, None, count
+            return n
+        right[n] = right.get(n, 0) + len(block)
+        LOG.debug("%d inputs were right, up to length %d", sum(right.values()), n)
+    return None
 
 
 def _is_wrong(model: Transformer, logits: Logits, expected: str, block: Sequence[Any]) -> bool:
@@ -342,11 +359,26 @@ def _inputs(model: Transformer, every_to: int, longest: int) -> Iterator[Any]:
             yield _string(x)
     near = min(longest, THOROUGH)
     lengths = {near // 4, near // 2, near - 1, near, longest // 2, longest}
+    hard = _Hard(model)
     for n in sorted(each for each in lengths if each > every_to):
-        yield from dict.fromkeys(map(_string, _hard(model.alphabet, n)))
+        yield from hard.of_length(n)
 
 
-def _hard(alphabet: Sequence[Symbol], n: int) -> Iterator[tuple[Symbol, ...]]:
+class _Hard:
+    """Strings on which an export is most likely to be wrong."""
+
+    def __init__(self, model: Transformer) -> None:
+        self.alphabet, self.grown = model.alphabet, grown_strings(model)
+
+    def of_length(self, n: int) -> list[Any]:
+        """Different strings of a length."""
+        found = dict.fromkeys(map(_string, _regular(self.alphabet, n)))
+        if self.grown is not None and n <= THOROUGH:
+            found |= dict.fromkeys(self.grown.of_length(n, GROWN, seed=0))
+        return [*found]
+
+
+def _regular(alphabet: Sequence[Symbol], n: int) -> Iterator[tuple[Symbol, ...]]:
     """Hard strings: one symbol alone, two halves, one odd symbol, symbols in turn, random ones."""
     # Means are extreme when all symbols are equal. A match is hardest when one symbol differs from
     # all others. A selection has the longest ties when symbols take turns.

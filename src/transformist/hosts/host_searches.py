@@ -29,8 +29,9 @@ def search_host(
     The checkpoint is the one that `export` writes in float32, or for float16 in that format. The
     class loads it in the number format and answers at every position that is read. The right
     answers are those of transformist's reference in float32. The inputs are every short string and
-    hard strings of growing lengths; after a wrong answer, hard strings of up to 15 shorter lengths
-    are tried. No file is kept.
+    hard strings of growing lengths; after a wrong answer, hard strings of up to 30 shorter lengths
+    are tried. Hard strings of a recognizer are also made of the short ones with the verdict that
+    fewer of these have. No file is kept.
 
     Args:
         model: a transformer that `export` writes for the host.

@@ -41,6 +41,11 @@ class Found:
     signature: Signature
     origin: RowNumbers
 
+    @property
+    def is_rounding(self) -> bool:
+        """True if nothing failed but the rounding of a number."""
+        return isinstance(self.signature, BelowResolution)
+
 
 def spacing(a: Floating, value: float) -> float:
     """Distance of neighbouring numbers of a format at a value.
@@ -279,8 +284,7 @@ class _Classifier:
         region = self._region(network, W_2[slot], unit, before, after)
         came_from = self.found(stream - 1, row, _slot(sublayer.pre_norm, column))
         # Rounding by at most ε becomes a failure in the comparison; all else is one before it.
-        is_rounding = isinstance(came_from.signature, BelowResolution)
-        if region is None or not is_rounding or abs(region[0] - region[1]) > region[2]:
+        if region is None or not came_from.is_rounding or abs(region[0] - region[1]) > region[2]:
             return came_from
         layer = self.run.format.steps[stream - 1].layer or 0
         value, real, epsilon = region
@@ -426,7 +430,7 @@ class _Classifier:
             if source is not None:
                 j, column = source
                 came_from = self.found(stream - 1, j, _slot(sublayer.pre_norm, column))
-                if not isinstance(came_from.signature, BelowResolution):
+                if not came_from.is_rounding:
                     return came_from
             signature = worst.blend(step.layer or 0, lambda j: run.format.position(stream, j))
             return Found(signature, RowNumbers(stream, row, (slot,)))

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from transformist.arithmetic import FLOAT64, Arithmetic, Floating
-from transformist.domains import Strings
+from transformist.domains import Grown, Strings
 from transformist.errors import NotFinite, TransformistError
 from transformist.model import Symbol, Transformer
 from transformist.verify.diagnosis.stepwise import average_hard
+from transformist.verify.grown_strings import grown_strings
 
 EVERY = 2**9
 """Every string of a length is tried where there are at most this many."""
@@ -20,7 +21,7 @@ LONGEST = 2**9
 """The longest inputs tried where the model has no N, or a larger one."""
 
 DRAWN = 8
-"""Number of strings drawn for each length."""
+"""Number of strings drawn for each length, and of those that are grown."""
 
 WORK = 2**20
 """Most scores, heads times pairs of positions, that are computed for inputs of one length."""
@@ -49,11 +50,13 @@ def failing_input(model: Transformer, a: Floating, max_strings: int, seed: int) 
     """Search for a failing input among at most `max_strings` strings.
 
     The inputs are every short string, then strings of growing lengths up to N: a repeated word of
-    one or two symbols, two blocks, and strings drawn with the seed. Their answers are compared with
-    those of the same weights in float64 with average-hard attention, which is fast but not exact.
-    So the wrong answer may be that of float64; `diagnose` compares with the exact run.
+    one or two symbols, two blocks, strings drawn with the seed, and for a recognizer strings made
+    of the short ones with the rarer verdict (`Grown`). Their answers are compared with those of the
+    same weights in float64 with average-hard attention, which is fast but not exact. So the wrong
+    answer may be that of float64; `diagnose` compares with the exact run.
     """
     ideal = average_hard(model)
+    grown = grown_strings(ideal)
     longest = LONGEST if model.max_length is None else min(model.max_length, LONGEST)
     heads = max(1, sum(len(layer.heads) for layer in model.layers))
     strings = reached = 0
@@ -65,7 +68,7 @@ def failing_input(model: Transformer, a: Floating, max_strings: int, seed: int) 
         most = min(by_work, OF_ONE_LENGTH, max_strings - strings)
         if not most:
             break
-        tried = _some_of_length(model.alphabet, length, most, seed)
+        tried = _some_of_length(model.alphabet, length, most, seed, grown)
         strings, reached = strings + len(tried), length
         wanted, got = _answers(ideal, tried, FLOAT64), _answers(model, tried, a)
         for x, right, answer in zip(tried, wanted, got, strict=True):
@@ -75,13 +78,13 @@ def failing_input(model: Transformer, a: Floating, max_strings: int, seed: int) 
 
 
 def _some_of_length(
-    alphabet: Sequence[Symbol], length: int, most: int, seed: int
+    alphabet: Sequence[Symbol], length: int, most: int, seed: int, grown: Grown | None = None
 ) -> list[Sequence[Symbol]]:
     """At most `most` different strings of a length."""
     # The strings are made one by one: all pairs of a large alphabet would not fit in memory. A
     # dictionary keeps the order, and each string once: at length 1 a word of two is cut to one.
     found: dict[Sequence[Symbol], None] = {}
-    for x in _of_length(alphabet, length, seed):
+    for x in _of_length(alphabet, length, seed, grown):
         if len(found) == most:
             break
         found[x] = None
@@ -97,7 +100,9 @@ def _lengths(longest: int) -> Iterator[int]:
     yield longest
 
 
-def _of_length(alphabet: Sequence[Symbol], length: int, seed: int) -> Iterator[Any]:
+def _of_length(
+    alphabet: Sequence[Symbol], length: int, seed: int, grown: Grown | None
+) -> Iterator[Any]:
     strings = Strings(tuple(alphabet), lambda _: ())
     if len(alphabet) ** length <= EVERY:
         yield from strings.every(length, length)
@@ -106,6 +111,8 @@ def _of_length(alphabet: Sequence[Symbol], length: int, seed: int) -> Iterator[A
     for each in _regular(alphabet, length):
         yield "".join(map(str, each)) if one_each else each
     yield from strings.drawn(length, DRAWN, seed)
+    if grown is not None:
+        yield from grown.of_length(length, DRAWN, seed)
 
 
 def _regular(alphabet: Sequence[Symbol], length: int) -> Iterator[tuple[Symbol, ...]]:
