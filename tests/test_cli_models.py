@@ -23,6 +23,20 @@ from transformist.programs import PROGRAMS
 from transformist.texts import Text, TextSource
 from transformist.user_files import load_function, load_program
 
+SORTED = """
+import transformist as tf
+
+@tf.program(alphabet="012")
+def descending(x):
+    above = sum((x == v) * x.isin([w for w in "012" if w > v]).count() for v in "012")
+    equal = sum((x == v) * (x == v).count("strict-future") for v in "012")
+    return (x.position() - 1).select(above + equal).rightmost(x, default="0").tag()
+
+@tf.program(alphabet="ab")
+def last(x):
+    return (x == "a").tag()
+"""
+
 SOURCE = '''
 import transformist as tf
 
@@ -132,6 +146,28 @@ class TestNames:
             load_program(f"{path}{name}")
         with pytest.raises(UnknownName, match="there are none"):
             load_program(f"{path}:join")
+
+    def test_an_assignment_that_is_refused_hides_no_other_name(self, tmp_path):
+        path, start = tmp_path / "sort.py", SORTED
+        path.write_text(f"{start}after = other = tf.answered_after(descending)\n")
+        assert load_program(f"{path}:last").name == "last"
+        for name in ("after", "other"):
+            with pytest.raises(InvalidValue, match="select of another kind"):
+                load_program(f"{path}:{name}")
+        path.write_text(f"{start}\nprint(tf.answered_after(descending))\n")
+        with pytest.raises(InvalidValue, match=r"\(raised by sort.py, line 14: print\("):
+            load_program(f"{path}:last")
+
+    @pytest.mark.parametrize("command", [("export", "-o", "x"), ("certify",)])
+    def test_a_form_that_is_refused_too_is_no_remedy(self, tmp_path, capsys, command):
+        """`descending` needs the whole input; what it needs cannot be had after the input."""
+        path = tmp_path / "sort.py"
+        path.write_text(SORTED)
+        code, _, err = run(capsys, *command, f"{path}:descending", "--host", "gpt2")
+        assert code == 2 and "select of another kind; write it of these" in err
+        assert "answered_after" not in err
+        assert (command[0] == "export") == ("a host of all masks: transformist export" in err)
+        assert command[0] == "certify" or "masks=any" not in err
 
 
 class TestRun:

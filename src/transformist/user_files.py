@@ -34,7 +34,7 @@ PACKAGED = "programs/"
 
 @dataclass(frozen=True)
 class _Refused:
-    """A program of a file that the language refuses; the file's other programs can be used.
+    """A name of a file whose value the library refuses; the file's other names can be used.
 
     Attributes:
         error: the refusal.
@@ -140,7 +140,7 @@ def _refuse_undecorated(path: str, functions: list[str], known: Sequence[str] = 
 
 
 def _value(values: dict[str, Any], name: str) -> Any:
-    """The value of a name, `None` for none; what the language says of a program that it refuses."""
+    """The value of a name, `None` for none; a refusal is raised where the name is asked for."""
     found = values.get(name)
     if isinstance(found, _Refused):
         raise found.error
@@ -192,7 +192,7 @@ def _values_of(path: str) -> dict[str, Any]:
 
 
 def _execute(file: ast.Module, path: str, values: dict[str, Any]) -> None:
-    """Run a file statement by statement, and go on after a function that the language refuses."""
+    """Run a file statement by statement, and go on after a value that the library refuses."""
     compile(file, path, "exec", dont_inherit=True)  # nothing runs of a file with wrong syntax
     flags = 0
     for statement in file.body:
@@ -205,6 +205,22 @@ def _execute(file: ast.Module, path: str, values: dict[str, Any]) -> None:
         try:
             exec(code, values)
         except TransformistError as refusal:
-            if not isinstance(statement, ast.FunctionDef):
-                raise
-            values[statement.name] = _Refused(refusal)
+            names = _defined(statement)
+            if not names:
+                raise refusal.with_remedy(f"(raised by {raised_at(refusal)})") from None
+            values |= dict.fromkeys(names, _Refused(refusal))
+
+
+def _defined(statement: ast.stmt) -> list[str]:
+    r"""The names of a function, or of what an assignment sets, where these are plain names.
+
+    Example:
+        >>> [_defined(each) for each in ast.parse("def f(): pass\na = b = f()\na.x = 1").body]
+        [['f'], ['a', 'b'], []]
+
+    """
+    if isinstance(statement, ast.FunctionDef):
+        return [statement.name]
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    names = [each.id for each in targets if isinstance(each, ast.Name)]
+    return names if len(names) == len(targets) else []

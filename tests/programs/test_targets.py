@@ -143,7 +143,7 @@ def test_a_mean_of_matches_of_whole_numbers_before_is_refused_in_a_decoder():
 
     assert refused(share, "future").endswith(
         "needs a head of mask strict-future; select the last match (rightmost), use keys and "
-        "queries of listed values, or the mask future; or compile it with masks=any"
+        "queries of listed values, take the mask future, or compile it with masks=any"
     )
 
 
@@ -168,8 +168,8 @@ def test_a_tag_that_needs_the_whole_input_is_no_tag_of_a_decoder():
         '(x == "a").count(): every head of a causal decoder must have the mask future; received '
         "'(x == \"a\").count()', which needs a head of mask none; a decoder gives each tag before "
         "it reads the rest of the input; compile tf.answered_after(program), which tags after the "
-        "input; or use only the positions so far (mask future), or return accept(), or compile it "
-        "with masks=any"
+        "input, use only the positions so far (mask future), return accept(), or compile it with "
+        "masks=any"
     )
 
 

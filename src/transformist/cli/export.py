@@ -13,6 +13,7 @@ import typer
 from transformist.arithmetic import number_system
 from transformist.cli.options import Model, PositionCodes, Set
 from transformist.cli.printing import Json, out, print_json, shown_warnings, working
+from transformist.compiler.target import ALL_MASKS
 from transformist.compiler.uncompilable import Uncompilable
 from transformist.errors import InvalidValue
 from transformist.hosts import export
@@ -75,11 +76,7 @@ def command(
     has_length = named.has_length
     system = number_system(arithmetic)
     export_target(output, host, force)  # a refusal comes before minutes of compiling
-    if isinstance(named, NamedProgram):
-        named = named.with_defaults(max_length=length, **HOSTS[host].options).for_masks()
     after, in_words = "", ""
-    if isinstance(named, NamedProgram):
-        after, in_words = named.answers_after, named.after_in_words
 
     def command_for(other: str, arithmetic: str) -> str:
         suffix = HOSTS[other].suffix
@@ -92,6 +89,9 @@ def command(
 
     with working(f"exporting {named.name}"), shown_warnings():
         try:
+            if isinstance(named, NamedProgram):
+                named = named.with_defaults(max_length=length, **HOSTS[host].options).for_masks()
+                after, in_words = named.answers_after, named.after_in_words
             found = named.built(length, system)
         except Uncompilable as refusal:
             if not HOSTS[host].options:
@@ -101,7 +101,8 @@ def command(
                 f"for {host}, {refusal.invariant}",
                 received=refusal.received,
                 where=refusal.where,
-                remedy=f"{refusal.remedy}; a host of all masks: {command_for('onnx', 'float32')}",
+                remedy=f"{refusal.remedy.removesuffix(ALL_MASKS)}; a host of all masks: "
+                + command_for("onnx", "float32"),
             ) from None
         built = found.model
         if has_length and max_length is not None:

@@ -44,14 +44,17 @@ class Target:
         return self.remedies[Mask(mask)]
 
 
+ALL_MASKS = ", or compile it with masks=any"
+"""The end of remedies for a program that no mask of the target serves."""
+
 _LOOKS_AHEAD = (
     "in a decoder only accept() can read the whole input, at the last position; take the positions "
-    "so far (mask future), or compile it with masks=any"
+    f"so far (mask future){ALL_MASKS}"
 )
 
 _NOT_CUT_OFF = (
     "in an encoder a mean, a count or the last match is over all positions; take it so (mask "
-    "none), ask for the first match (leftmost) or for any, or compile it with masks=any"
+    f"none), ask for the first match (leftmost) or for any{ALL_MASKS}"
 )
 
 TARGETS: Mapping[str, Target] = {
@@ -63,11 +66,11 @@ TARGETS: Mapping[str, Target] = {
         remedies={
             **dict.fromkeys((Mask.NONE, Mask.PAST, Mask.STRICT_PAST), _LOOKS_AHEAD),
             Mask.STRICT_FUTURE: "select the last match (rightmost), use keys and queries of listed "
-            "values, or the mask future; or compile it with masks=any",
+            f"values, take the mask future{ALL_MASKS}",
         },
         tag_remedy="a decoder gives each tag before it reads the rest of the input; "
-        "compile tf.answered_after(program), which tags after the input; or use only the positions "
-        "so far (mask future), or return accept(), or compile it with masks=any",
+        "compile tf.answered_after(program), which tags after the input, use only the positions "
+        f"so far (mask future), return accept(){ALL_MASKS}",
     ),
     "none": Target(
         "an encoder",

@@ -13,6 +13,7 @@ from typing import Any, Self, final
 from transformist.arithmetic import Arithmetic, Floating, Saturating
 from transformist.compiler import answered_after, largest_length
 from transformist.compiler import compile as compile_program
+from transformist.compiler.target import TARGETS
 from transformist.compiler.uncompilable import Uncompilable
 from transformist.errors import InvalidValue, QuadraticCode, TransformistError, UnknownName
 from transformist.language import Program
@@ -60,17 +61,25 @@ class NamedProgram(NamedModel):
         """The program, or the one that answers after `=` if the masks that are set require it.
 
         A causal decoder gives a tag before it reads the rest of the input. A program whose tags
-        need the rest is replaced by `answered_after`, with N for the input, `=` and the tags. If
-        that is not compiled either, the program stays as it is, and compiling it says why.
+        need the rest is replaced by `answered_after`, with N for the input, `=` and the tags.
+
+        Raises:
+            Uncompilable: if tags need the rest of the input, and cannot be given after it either.
+
         """
         small = {**self.options, "max_length": 4, "arithmetic": "exact"}
-        if small["masks"] != "future" or _is_compiled(self.program, small):
+        refusal = _refusal(self.program, small) if small["masks"] == "future" else None
+        if refusal is None:
             return self
+        looks_ahead = refusal.remedy == TARGETS["future"].tag_remedy
         try:
             program = answered_after(self.program, AFTER)
-        except TransformistError:
-            return self
-        if not _is_compiled(program, small):
+            after = _refusal(program, small)
+        except TransformistError as other:
+            after = other
+        if after is not None:
+            if looks_ahead and isinstance(after, Uncompilable):
+                raise after
             return self
         n = self.options["max_length"]
         longest = {} if n is None else {"max_length": 2 * n + 1}
@@ -181,15 +190,16 @@ class NamedProgram(NamedModel):
         return dict(zip(formats, spread(in_format, formats, workers), strict=True))
 
 
-def _is_compiled(program: Program, options: dict[str, Any]) -> bool:
+def _refusal(program: Program, options: dict[str, Any]) -> TransformistError | None:
+    """The refusal to compile a program; `None` where it is compiled."""
     # The model is dropped: the one that is kept has the warning.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", QuadraticCode)
         try:
             compile_program(program, **options)
-        except TransformistError:
-            return False
-    return True
+        except TransformistError as refusal:
+            return refusal
+    return None
 
 
 def _largest_length(program: Program, arithmetic: str, most: int, fixed: dict[str, Any]) -> int:

@@ -33,7 +33,7 @@ from transformist.circuit import (
 )
 from transformist.compiler.lower.resets import Resets
 from transformist.compiler.source_map import SourceMap
-from transformist.compiler.target import Target
+from transformist.compiler.target import ALL_MASKS, Target
 from transformist.compiler.uncompilable import NoValueAtLength, Subexpressions, Uncompilable
 from transformist.errors import UndefinedValue
 from transformist.language import Accept
@@ -219,7 +219,7 @@ class Builder:
                 node,
                 f"a position function of {self.target.noun} must not depend on the length n",
                 received=f"which needs the position function {name}",
-                remedy="use i, or compile it with masks=any",
+                remedy=f"use i{ALL_MASKS}",
             )
         try:
             position(name, 0, 0)

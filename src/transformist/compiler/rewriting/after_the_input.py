@@ -21,6 +21,7 @@ from transformist.compiler.lower import POINTWISE, WHOLE
 from transformist.compiler.rewriting.choices import value_or_default
 from transformist.compiler.rewriting.first_match import cut_off_by_places
 from transformist.compiler.rewriting.rules import READ_HERE
+from transformist.compiler.target import ALL_MASKS
 from transformist.compiler.uncompilable import Subexpressions, Uncompilable
 from transformist.errors import InvalidValue
 from transformist.language import Program
@@ -248,7 +249,7 @@ class _After:
             "from means, counts, any, selections, lookups and successors of these over the whole "
             "input",
             received=f"{type(node).__name__.lower()} of another kind",
-            remedy="write it of these, or compile it with masks=any",
+            remedy=f"write it of these{ALL_MASKS}",
         )
 
 
