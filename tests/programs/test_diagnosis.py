@@ -469,6 +469,34 @@ def test_a_wrong_input_is_followed_to_the_failure_that_made_it(
     assert found.origin.got != pytest.approx(float(found.origin.exact), rel=2**-7)
 
 
+@tf.program(alphabet="()[]")
+def nested_pairs(x):
+    closes = x.isin(")]")
+    depth = x.isin("([").count("future") - closes.count("future")
+    level = closes.where(depth + 1, depth)
+    partner = level.select(x.isin("([").where(level, -1), mask="strict-future").rightmost(
+        x, default="("
+    )
+    fits = x.table(partner, values=lambda c, p: c not in ")]" or p + c in ("()", "[]"))
+    return ((fits & (depth >= 0)).all() & (x.isin("([").count() == closes.count())).accept()
+
+
+def test_a_chain_has_no_slot_that_holds_nothing():
+    """A score of BOS overflows, and with it each later number of that row is lost."""
+    found = tf.diagnose(
+        tf.compile(nested_pairs, max_length=16, arithmetic="exact"), "(" * 8, "float16"
+    )
+    assert len(found.chain) > 20 and found.signature.largest == 65504
+    assert all(each.slot != "nothing" for each in found.chain)
+
+
+def test_nested_strings_are_among_those_that_are_searched():
+    """Strings of one symbol or two blocks are answered rightly up to the length 30."""
+    model = tf.compile(nested_pairs, max_length=32, arithmetic="exact")
+    found = tf.diagnose(model, None, "bfloat16")
+    assert found.exact and len(found.input) < 30
+
+
 @pytest.mark.parametrize(
     ("name", "x", "arithmetic", "N", "after", "position"),
     [

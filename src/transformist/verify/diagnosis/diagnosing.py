@@ -13,7 +13,7 @@ import numpy as np
 
 from transformist.arithmetic import FORMATS, Arithmetic, Floating, is_whole, number_system
 from transformist.errors import InvalidValue, NotFinite
-from transformist.model import Symbol, Transformer, require_transformer
+from transformist.model import NOTHING, Symbol, Transformer, require_transformer
 from transformist.verify.diagnosis.classifying import classify
 from transformist.verify.diagnosis.comparing import RowNumbers, SideBySide
 from transformist.verify.diagnosis.failing_inputs import LONGEST, failing_input
@@ -337,9 +337,11 @@ def _chain(run: SideBySide, numbers: RowNumbers) -> Iterator[Link]:
             change = np.where(np.arange(len(change))[:, None] == run.wrong, change, 0)
         rows = change.argmax(axis=0)
         largest = change.max(axis=0)
-        for slot in np.argsort(-largest, kind="stable")[:LINKS]:
-            if largest[slot]:
-                yield from _links(run, RowNumbers(stream, int(rows[slot]), (int(slot),)))
+        moved_slots = [int(each) for each in np.argsort(-largest, kind="stable") if largest[each]]
+        # What stands in a slot between two of its numbers is read by no sublayer.
+        read = (each for each in moved_slots if run.format.held(stream, each) != NOTHING)
+        for slot in itertools.islice(read, LINKS):
+            yield from _links(run, RowNumbers(stream, int(rows[slot]), (slot,)))
 
 
 def _unfit(model: Transformer, x: Sequence[Symbol], a: Floating, build: Build | None) -> Diagnosis:
