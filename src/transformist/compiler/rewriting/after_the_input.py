@@ -98,7 +98,7 @@ def answered_after(program: Program, separator: str = "=") -> Program:
             node,
             "the tags of a program that answers after its input must be listed",
             received="a number without listed values",
-            remedy="tag symbols, Booleans or a number of few values; or compile it with masks=none",
+            remedy=f"tag symbols, Booleans or a number of few values{ALL_MASKS}",
         )
     own, tags = program.alphabet, tuple(map(_as_symbol, values))
     known = dict.fromkeys((*own, *tags))
