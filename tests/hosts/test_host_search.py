@@ -5,8 +5,10 @@ import pytest
 
 import transformist as tf
 from transformist.hosts.host_comparison import (
+    Differs,
     HostSearch,
     NoAnswer,
+    compare_host,
     planned_comparison,
     search_logits,
 )
@@ -113,6 +115,27 @@ def test_a_search_says_in_words_what_was_tried():
     assert str(found) == "gpt2 in float32: no input was tried: no library"
     found = HostSearch(**tried, inputs=12, right_to=9, ended="N is 12: it takes too long")
     assert str(found).endswith("(N is 12: it takes too long)")
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_a_float_that_is_a_label_is_no_approximate_number(several):
+    """The host gives 1.0001 for 1.0 and the other way round."""
+    alphabet = [1.0, 1.0001, float("inf")]
+    body = (lambda x: tf.outputs(same=x.tag())) if several else (lambda x: x.tag())
+    model = tf.compile(tf.program(alphabet=alphabet)(body), max_length=4)
+    planned = planned_comparison(model, "float32")
+
+    def logits(ids, lengths, order=(0, 1, 2)):
+        found = np.zeros((len(ids), len(ids[0]), 3))
+        for row, (each, n) in enumerate(zip(ids, lengths, strict=True)):
+            front = len(model.embedding.front)
+            x = [model.embedding.symbols[k] for k in each[front:n]]
+            found[row, n - len(x) : n] = model.values([x])[0][-len(x) or None :][:, order]
+        return found
+
+    compare_host(model, logits, "float32", planned)
+    with pytest.raises(Differs, match=r"must answer .*1\.0"):
+        compare_host(model, lambda *given: logits(*given, (1, 0, 2)), "float32", planned)
 
 
 @pytest.mark.parametrize("most", [0, 3, 9])

@@ -17,7 +17,7 @@ from transformist.errors import InvalidValue
 from transformist.hosts.host import Logits
 from transformist.hosts.named_arrays import answer_from, longest_input, named_arrays, token_ids
 from transformist.memory import free_memory
-from transformist.model import Symbol, Transformer
+from transformist.model import LanguageModel, Outputs, RealVector, Symbol, Transformer
 from transformist.verify.grown_strings import grown_strings
 
 LOG = logging.getLogger(__name__)
@@ -299,7 +299,7 @@ def _compare(model: Transformer, logits: Logits, arithmetic: str, block: Sequenc
     values = np.asarray(logits([[*each, 0] for each in ids], [len(each) for each in ids]))
     for x, answer, row in zip(block, expected, values, strict=True):
         found = answer_from(model, row, len(x), arithmetic)
-        if not _agree(found, answer, arithmetic):
+        if not _agree(model.read_out, found, answer, arithmetic):
             raise Differs(
                 f"the exported model must answer {answer!r:.60} on {_shown(x)}, as the model does "
                 f"in {arithmetic}",
@@ -310,22 +310,31 @@ def _compare(model: Transformer, logits: Logits, arithmetic: str, block: Sequenc
             )
 
 
-def _agree(found: Any, expected: Any, arithmetic: str) -> bool:
-    """True for equal decisions; floats may differ in the lower half of the format's digits."""
+def _agree(read_out: Any, found: Any, expected: Any, arithmetic: str) -> bool:
+    """True for equal decisions; numbers may differ in the lower half of the format's digits."""
+    if isinstance(read_out, Outputs):
+        return all(
+            _agree(part, found[name], expected[name], arithmetic)
+            for name, part in zip(read_out.names, read_out.parts, strict=True)
+        )
+    # A label may be a float too, and another float beside it is another label.
+    in_numbers = isinstance(read_out, RealVector | LanguageModel)
+    return _near(found, expected, arithmetic) if in_numbers else bool(found == expected)
+
+
+def _near(found: Any, expected: Any, arithmetic: str) -> bool:
     # Sums in another order differ by a few u times the condition number of the sum, u the unit
     # roundoff. The tolerance √u is far above that, and far below the error of a wrong export.
     if isinstance(expected, dict):
         return list(found) == list(expected) and all(
-            _agree(found[key], expected[key], arithmetic) for key in expected
+            _near(found[key], expected[key], arithmetic) for key in expected
         )
     if isinstance(expected, list):
         return len(found) == len(expected) and all(
-            _agree(one, other, arithmetic) for one, other in zip(found, expected, strict=True)
+            _near(one, other, arithmetic) for one, other in zip(found, expected, strict=True)
         )
-    if isinstance(expected, float):
-        a: Any = number_system(arithmetic)
-        return bool(abs(found - expected) <= float(a.unit_roundoff) ** 0.5 * max(1, abs(expected)))
-    return bool(found == expected)
+    a: Any = number_system(arithmetic)
+    return bool(abs(found - expected) <= float(a.unit_roundoff) ** 0.5 * max(1, abs(expected)))
 
 
 def _shown(x: Any) -> str:
