@@ -160,6 +160,11 @@ def has_the_separator(x):
     return x.tag()
 
 
+def named_as_added(tag):
+    """A program with a tag that the alphabet of its decoder may not have."""
+    return tf.program(alphabet="ab")(lambda x: x.map({"a": tag, "b": "PAD"}).tag())
+
+
 @pytest.mark.parametrize(
     ("program", "error"),
     [
@@ -167,7 +172,10 @@ def has_the_separator(x):
         (5, "a program that tags"),
         (unlisted, "line .*the tags of a program that answers after its input must be listed"),
         (whole_after_whole, "line .*values of the positions so far"),
-        (has_the_separator, "give another separator"),
+        (has_the_separator, "give another separator, such as separator='=='$"),
+        (named_as_added("BOS"), "a tag must be none of BOS, CLS, EOS.*received 'BOS'"),
+        (named_as_added("CLS"), "received 'CLS'; give the tag another name"),
+        (named_as_added("EOS"), "received 'EOS'; give the tag another name"),
     ],
 )
 def test_what_cannot_be_answered_after_is_refused(program, error):
@@ -175,7 +183,7 @@ def test_what_cannot_be_answered_after_is_refused(program, error):
         answered_after(program)
 
 
-@pytest.mark.parametrize("separator", ["", "EOS", 1, "a", ["="]])
+@pytest.mark.parametrize("separator", ["", "BOS", "CLS", "EOS", 1, "a", ["="]])
 def test_a_separator_must_be_a_new_symbol(separator):
     with pytest.raises(InvalidValue, match="the separator must be"):
         answered_after(mean_of_all, separator)

@@ -33,12 +33,15 @@ from transformist.language.places import Place
 from transformist.language.pointwise import Choice, Comparison, Linear, Table
 from transformist.language.selection import Select
 from transformist.language.types import Boolean, Category, Number
-from transformist.model import Mask
+from transformist.model import BOS, CLS, EOS, Mask
 
 TRUE = Constant((), Boolean, True)
 
-END = "EOS"
+END = EOS
 """The prediction after the last tag."""
+
+ADDED = (BOS, CLS, EOS)
+"""Symbols that models add, or predict at the end."""
 
 UP_TO_HERE = (Mask.FUTURE, Mask.STRICT_FUTURE)
 """The masks under which a value depends on no later position."""
@@ -68,9 +71,10 @@ def answered_after(program: Program, separator: str = "=") -> Program:
         separator: a symbol that the alphabet and the tags do not have.
 
     Raises:
-        InvalidValue: for a program without such tags, a separator that is a symbol, or a
-            subexpression that neither depends on the positions so far alone nor is a mean, a count,
-            `any`, a selection, a lookup or a successor over the whole input.
+        InvalidValue: for a program without such tags, a tag BOS, CLS or EOS, a separator that is a
+            symbol, a tag or one of these, or a subexpression that neither depends on the positions
+            so far alone nor is a mean, a count, `any`, a selection, a lookup or a successor over
+            the whole input.
 
     Example:
         >>> import transformist as tf
@@ -102,12 +106,22 @@ def answered_after(program: Program, separator: str = "=") -> Program:
         )
     own, tags = program.alphabet, tuple(map(_as_symbol, values))
     known = dict.fromkeys((*own, *tags))
-    if type(separator) is not str or not separator or separator in (*known, END) or END in known:
+    added = [each for each in tags if each in ADDED]
+    if added:
         raise InvalidValue(
-            f"the separator must be a symbol other than {END} and those of the program",
+            f"a tag must be none of {', '.join(ADDED)}, which are symbols that models add",
+            received=repr(added[0]),
+            where="answered_after",
+            remedy="give the tag another name",
+        )
+    if type(separator) is not str or not separator or separator in (*known, *ADDED):
+        free = next(each for k in range(1, len(known) + 2) if (each := "=" * k) not in known)
+        raise InvalidValue(
+            f"the separator must be a string that is none of {', '.join(ADDED)}, no symbol and no "
+            "tag of the program",
             received=f"{separator!r:.40}, beside {', '.join(map(repr, known))}"[:120],
             where="answered_after",
-            remedy="give another separator, such as separator='='",
+            remedy=f"give another separator, such as separator={free!r}",
         )
     alphabet = (*program.alphabet, separator, *(each for each in known if each not in own))
     after = _After(program, alphabet, separator)
