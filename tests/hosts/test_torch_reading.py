@@ -152,6 +152,78 @@ class Doubled(nn.TransformerEncoderLayer):
         return 2 * super()._ff_block(x)
 
 
+def replaced(path, base, **methods):
+    """A change that makes a part of a stack one of a subclass, with the same weights."""
+
+    def change(stack):
+        part = stack.get_submodule(path)
+        part.__class__ = type("Replaced", (base,), methods)
+
+    return change
+
+
+def set_on(path, name):
+    """A change that replaces a method of a part on the object itself."""
+
+    def change(stack):
+        part = stack.get_submodule(path)
+        own = getattr(part, name)
+        setattr(part, name, lambda *given, **more: own(*given, **more) * 2)
+
+    return change
+
+
+def twice(self, *given, **more):
+    """The function of the class below, times 2."""
+    return 2 * super(type(self), self).forward(*given, **more)
+
+
+@pytest.mark.parametrize("make", [encoder, decoder])
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (replaced("layers.1.self_attn", nn.MultiheadAttention, forward=twice), "attention"),
+        (replaced("layers.1.linear1", nn.Linear, forward=twice), "linear map"),
+        (replaced("layers.0.self_attn.out_proj", nn.Linear, forward=twice), "linear map"),
+        (replaced("layers.1.dropout", nn.Dropout, __call__=twice), "dropout"),
+        (lambda e: setattr(e.layers[1], "dropout", nn.Tanh()), "dropout"),
+        (set_on("layers.0", "_ff_block"), "layer"),
+        (set_on("layers.1.norm2", "forward"), "norm"),
+        (set_on("", "forward"), "the stack"),
+    ],
+)
+def test_a_part_that_computes_something_else_is_refused(make, change, what):
+    memory = {} if make is encoder else {"memory": torch.zeros(4)}
+    module = make()
+    tf.from_torch(module, **memory)
+    change(module)
+    with pytest.raises(InvalidValue, match=f"{what} must compute as nn"):
+        tf.from_torch(module, **memory)
+
+
+def test_a_stack_that_runs_its_layers_twice_is_refused():
+    for base, memory in ((nn.TransformerEncoder, None), (nn.TransformerDecoder, torch.zeros(4))):
+        made = (encoder if memory is None else decoder)()
+        made.__class__ = type("Twice", (base,), {"forward": twice})
+        with pytest.raises(InvalidValue, match=f"the stack must compute as nn.{base.__name__} do"):
+            tf.from_torch(made, memory=memory)
+
+
+def test_a_subclass_that_computes_the_same_is_read():
+    class Named(nn.TransformerEncoder):
+        """An encoder with another constructor and a method of its own."""
+
+        def __init__(self, layer):
+            super().__init__(layer, 2)
+
+        def named(self):
+            return "own"
+
+    layer = nn.TransformerEncoderLayer(4, 2, 8, batch_first=True)
+    layer.dropout = nn.Identity()
+    assert tf.from_torch(Named(layer)).width == 4
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [

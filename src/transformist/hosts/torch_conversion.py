@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -156,8 +157,6 @@ def _require_real(module: Any, torch: Any) -> None:
     if not isinstance(module, torch.nn.Module):
         return
     weights = [each for each in module.state_dict().values() if torch.is_tensor(each)]
-    # A subclass may override a step of the computation and keep all weights. The methods of the
-    # class are compared, since those of an instance are new objects at each access.
     if any(each.is_meta for each in weights):
         raise InvalidValue(
             "weights must be on a device that holds them",
@@ -220,6 +219,7 @@ def _settings(encoder: Any, nn: Any, names: tuple[str, ...]) -> dict[str, Any]:
     for norm in norms:
         if type(norm) is not nn.LayerNorm or not norm.elementwise_affine:
             raise _unread("each norm must be an nn.LayerNorm with weights", norm)
+        _require_stock(norm, nn.LayerNorm, "each norm")
     _require_stock_layers(encoder, nn)
     found = {
         (
@@ -242,23 +242,51 @@ def _settings(encoder: Any, nn: Any, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _require_stock_layers(encoder: Any, nn: Any) -> None:
-    """Require layers that compute what PyTorch's own do: the state dict does not show it.
+    """Require modules that compute what PyTorch's own do: the state dict does not show it.
 
     Raises:
-        InvalidValue: for a subclass with another computation, or an attention to an added zero.
+        InvalidValue: for a module with another computation, or an attention to an added zero.
 
     """
     is_decoder = isinstance(encoder, nn.TransformerDecoder)
-    stock = nn.TransformerDecoderLayer if is_decoder else nn.TransformerEncoderLayer
-    steps = ("forward", "_sa_block", "_mha_block", "_ff_block")
+    stack, stock = (
+        (nn.TransformerDecoder, nn.TransformerDecoderLayer)
+        if is_decoder
+        else (nn.TransformerEncoder, nn.TransformerEncoderLayer)
+    )
+    _require_stock(encoder, stack, "the stack")
     for layer in encoder.layers:
-        if any(
-            getattr(type(layer), step, None) is not getattr(stock, step, None) for step in steps
-        ):
-            raise _unread(f"each layer must compute as nn.{stock.__name__} does", layer)
-        for attention in (layer.self_attn, getattr(layer, "multihead_attn", None)):
-            if getattr(attention, "add_zero_attn", False):
+        _require_stock(layer, stock, "each layer")
+        attentions = [layer.self_attn, *([layer.multihead_attn] if is_decoder else [])]
+        for attention in attentions:
+            _require_stock(attention, nn.MultiheadAttention, "each attention")
+            if attention.add_zero_attn:
                 raise _unread("each attention must have add_zero_attn=False", attention)
+        maps = [layer.linear1, layer.linear2, *(each.out_proj for each in attentions)]
+        for each in maps:
+            _require_stock(each, nn.Linear, "each linear map")
+        for name, each in layer.named_children():
+            if name.startswith("dropout") and type(each) is not nn.Identity:
+                _require_stock(each, nn.Dropout, "each dropout")
+        if isinstance(layer.activation, nn.Module):
+            _require_stock(layer.activation, type(layer.activation), "each activation")
+
+
+def _require_stock(module: Any, stock: Any, what: str) -> None:
+    """Require that no step of a class of PyTorch is replaced in a subclass or on the module."""
+    # The methods of the class are compared, since those of an instance are new objects at each
+    # access. A method that is set on the instance is in its own attributes.
+    steps = {name for name, each in vars(stock).items() if inspect.isfunction(each)}
+    steps = {name for name in steps if not name.startswith("__")} | {
+        "forward",
+        "__call__",
+        "_call_impl",
+    }
+    if not isinstance(module, stock) or any(
+        name in vars(module) or getattr(type(module), name) is not getattr(stock, name)
+        for name in steps
+    ):
+        raise _unread(f"{what} must compute as nn.{stock.__name__} does", module)
 
 
 def _activation(given: Any, nn: Any) -> str:
