@@ -587,6 +587,21 @@ def test_every_bad_request_is_one_line_and_exit_code_2(capsys, tmp_path):
                 assert word in err, (arguments, err)
 
 
+@pytest.mark.parametrize(
+    ("name", "given", "setting"),
+    [
+        ("multiply-by-gelu", "[0.5, 0.25]", "hi=1e80"),
+        ("greater-than-zero", '["1/3"]', "epsilon=1e-320"),
+        ("identity-by-tanh", '["1/3"]', "hi=1e300"),
+        ("soften", "[[1, 1], [1, 0]]", "max_length=1000000000000"),
+    ],
+)
+def test_a_setting_beyond_what_float64_computes_is_refused(capsys, name, given, setting):
+    code, out, err = run(capsys, "run", name, given, "--set", setting)
+    assert (code, out) == (2, "") and err.count("\n") == 1
+    assert "must be within float64; received values for which one is not" in err
+
+
 def test_the_installed_command_prints_no_traceback():
     command = [sys.executable, "-m", "transformist", "run", "dyck-1", "x"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

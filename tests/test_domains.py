@@ -1,5 +1,6 @@
 """Domains: every case lies in the domain, the arithmetic represents it, small ones are whole."""
 
+import itertools
 from fractions import Fraction
 
 import pytest
@@ -10,6 +11,7 @@ from transformist.domains import (
     Feature,
     Grown,
     Listed,
+    NoCase,
     Opposites,
     Product,
     Query,
@@ -203,6 +205,28 @@ def test_a_feature_of_a_name_is_that_position_function():
         [[Fraction(1, 3), -1], [Fraction(2, 3), 1], [1, -1]]
     ]
     assert lists.free == 0 and lists.read([[], []]) == {"i/n": [1, 2], "(-1)^i": [1, 2]}
+
+
+def test_a_condition_that_drawn_vectors_do_not_meet():
+    """Ten drawn numbers of an interval are not 1 apart; equal ones and two far ones are."""
+
+    def apart(case):
+        steps = [high - low for low, high in itertools.pairwise(sorted(case))]
+        return all(step == 0 or step >= 1 for step in steps)
+
+    numbers = Reals(10, Fraction(-2), Fraction(2))
+    cases = Where(numbers, apart, "numbers are equal or 1 apart").cases(SYSTEMS["exact"], 60, 0)
+    assert all(map(apart, cases)) and {len({*case}) for case in cases} == {1, 2}
+    with pytest.raises(NoCase, match=r"among the numbers that are tried; received .* in exact"):
+        Where(numbers, lambda _: False, "never").cases(SYSTEMS["exact"], 60, 0)
+
+
+def test_an_open_interval_reaches_beyond_its_points():
+    far = Where(Reals(1, points=(Fraction(500),)), lambda case: abs(case[0]) >= 500, "|x| ≥ 500")
+    assert {case[0] > 0 for case in far.cases(SYSTEMS["float32"], 60, 0)} == {False, True}
+    # What the format does not hold is not tried: 448 is the largest number of this one.
+    with pytest.raises(NoCase):
+        far.cases(SYSTEMS["float8_e4m3"], 60, 0)
 
 
 def is_palindrome(strings):

@@ -272,6 +272,11 @@ class TestLeastError:
         found = least_error(tf.recipe("multiply-by-gelu"), name)
         assert found.scale == Fraction(1, 2**s) and figure / 2 < found.error < 2 * figure
 
+    def test_of_a_recipe_that_admits_no_tolerance_of_1(self):
+        """σ(c x) is 1 for x ≥ 1/8 once c x is above ln 2¹¹ = 7.6, where float16 rounds to 1."""
+        found = least_error(tf.recipe("step-by-sigmoid"), "float16")
+        assert found.tolerance < 1 and found.scale >= 64 and found.error == 0
+
     def test_it_is_the_least_of_all_tolerances_and_that_of_the_weights(self):
         recipe, a = tf.recipe("multiply-by-gelu"), SYSTEMS["float16"]
         found = least_error(recipe, a)

@@ -40,6 +40,11 @@ def dispatch(given: Sequence[str]) -> int:
         )
     except MemoryError:
         return _refuse("the request does not fit in memory; give a smaller one")
+    except OverflowError as error:
+        return _refuse(
+            "each number computed from the settings and the input must be within float64; received "
+            f"values for which one is not ({error}); give values nearer to 1"
+        )
     except (BrokenPipeError, SystemExit) as ended:
         if isinstance(ended, SystemExit) and ended.code not in PARSER_ENDS:
             return _terminated(ended.code)

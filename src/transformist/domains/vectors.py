@@ -15,9 +15,14 @@ from fractions import Fraction
 from typing import Protocol, TypeAlias, TypeVar
 
 from transformist.arithmetic import FLOAT64, Arithmetic, Floating, Saturating
+from transformist.errors import InvalidValue
 
 T = TypeVar("T")
 Case: TypeAlias = tuple[Fraction, ...]
+
+
+class NoCase(InvalidValue):
+    """A domain without an input among the numbers that are tried in an arithmetic."""
 
 
 class Domain(Protocol):
@@ -77,7 +82,8 @@ class Reals:
 
     Attributes:
         dimension: number of coordinates of a case.
-        least, most: the interval each lies in; where it is open, cases go to −8 or 8.
+        least, most: the interval each lies in; where it is open, cases go to −8 or 8, or to twice
+            the furthest point.
         points: the values at which the function bends or jumps.
     """
 
@@ -107,11 +113,17 @@ class Reals:
 
     @property
     def _low(self) -> Fraction:
-        return Fraction(-8) if self.least is None else self.least
+        return -self._reach if self.least is None else self.least
 
     @property
     def _high(self) -> Fraction:
-        return Fraction(8) if self.most is None else self.most
+        return self._reach if self.most is None else self.most
+
+    @property
+    def _reach(self) -> Fraction:
+        """Magnitude of the largest cases in an open interval."""
+        furthest = max(map(abs, self.points), default=Fraction(0))
+        return Fraction(8) if furthest <= 8 else 2 * furthest
 
     def cases(self, arithmetic: Arithmetic, count: int, seed: int) -> list[Case]:
         """Points, their neighbours and corners, half of `count` at most; then drawn numbers."""
@@ -141,8 +153,9 @@ class Reals:
         return centre + step if centre else step
 
     def _representable(self, values: Sequence[Fraction], a: Arithmetic) -> list[Fraction]:
-        """The values rounded to the format, without those that then lie outside the interval."""
-        rounded = map(Fraction, a.numbers(a.array(list(values))).tolist())
+        """The values that the format holds, rounded; without those that leave the interval."""
+        held = [each for each in values if a.largest is None or abs(each) <= a.largest]
+        rounded = map(Fraction, a.numbers(a.array(held)).tolist())
         return [value for value in rounded if self._low <= value <= self._high]
 
 
@@ -311,7 +324,26 @@ class Where:
             kept = [case for case in drawn if self.condition(case)]
             if len(kept) >= count // 4 or len(drawn) < more * count:
                 break
+        if not kept:
+            kept = [case for case in self._of_one_or_two(drawn, seed) if self.condition(case)]
+        if not kept:
+            raise NoCase(
+                "a domain must have an input among the numbers that are tried",
+                received=f"{self} in {arithmetic.name}",
+                remedy="choose other settings, or another arithmetic",
+            )
         return kept[:count]
+
+    @staticmethod
+    def _of_one_or_two(drawn: Sequence[Case], seed: int) -> list[Case]:
+        """Vectors of one number, and of two numbers: few conditions keep no such vector."""
+        source = random.Random(f"{seed} {len(drawn)}")
+        numbers = [*dict.fromkeys(itertools.chain.from_iterable(drawn))]
+        pairs = [source.sample(numbers, 2) for _ in drawn if len(numbers) > 1]
+        return [
+            *((each,) * len(drawn[0]) for each in numbers),
+            *(tuple(source.choices(pair, k=len(drawn[0]))) for pair in pairs),
+        ]
 
 
 _FACTORS = (Fraction(1), Fraction(2), Fraction(1, 2), Fraction(3, 2))

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from itertools import repeat
 from typing import Any, TypeAlias
 
 from transformist.arithmetic import Arithmetic, Floating, exact_numbers, number_system
 from transformist.claims import FunctionClaim, Recipe, Settings, ask
-from transformist.domains import Case, Domain
+from transformist.domains import Case, Domain, NoCase
 from transformist.errors import InvalidValue, NotFinite, NotRepresentable, UndefinedValue
 from transformist.inputs import read_vector
 from transformist.rounding import rounding_error
@@ -151,7 +152,7 @@ def worst_rounding(recipe: Recipe[FunctionClaim], settings: Settings) -> dict[st
     """For each float format, the largest rounding error that the claim admits on the cases tried.
 
     Infinite where an intermediate result may overflow, a norm may divide by 0, or the format does
-    not hold the weights.
+    not hold the weights, or no input of the domain.
     """
     claim, chosen = recipe.claim, recipe.settings(settings)
     model, domain = recipe.construct(**chosen), ask(claim.domain, **chosen)
@@ -160,9 +161,10 @@ def worst_rounding(recipe: Recipe[FunctionClaim], settings: Settings) -> dict[st
         if isinstance(system, Floating):
             worst[system.name] = math.inf
             if _holds_weights(model, system):
-                cases = domain.cases(system, CASES, seed=0)
-                limits = _rounding(claim, chosen, model, system, cases)
-                worst[system.name] = float(max(max(row) for row in limits))
+                with suppress(NoCase):
+                    cases = domain.cases(system, CASES, seed=0)
+                    limits = _rounding(claim, chosen, model, system, cases)
+                    worst[system.name] = float(max(max(row) for row in limits))
     return worst
 
 

@@ -28,6 +28,9 @@ PATIENCE = 12
 More than one, as rounding makes the error uneven from one scale to the next.
 """
 
+COARSEST = Fraction(1, 16)
+"""A recipe may refuse tolerances above this one."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class LeastError:
@@ -137,10 +140,19 @@ def _require(recipe: Recipe[Any], given: Settings) -> None:
 def _scales(
     recipe: Recipe[FunctionClaim], settings: Settings
 ) -> Iterator[tuple[Fraction, Fraction, FeedForward]]:
-    """Tolerances 2⁻ᵏ, k = 0, 1, …, each with its scale and weights, equal scales only once."""
+    """Tolerances 2⁻ᵏ, k = 0, 1, …, that the recipe admits, each with its scale and weights.
+
+    Equal scales come only once.
+    """
     last, tolerance = None, Fraction(1)
     while True:
-        model: FeedForward = recipe.construct(**{**settings, "tolerance": tolerance})
+        try:
+            model: FeedForward = recipe.construct(**{**settings, "tolerance": tolerance})
+        except InvalidValue:
+            if tolerance < COARSEST:
+                raise
+            tolerance /= 2  # a step needs a tolerance below 1
+            continue
         # A recipe may round its scale, so that several tolerances give the same weights: these
         # would each count as a scale that is no better.
         # The largest factor of an input.
