@@ -208,14 +208,14 @@ def test_a_feature_of_a_name_is_that_position_function():
 
 
 def test_a_condition_that_drawn_vectors_do_not_meet():
-    """Ten drawn numbers of an interval are not 1 apart; equal ones and two far ones are."""
+    """Ten drawn numbers of an interval of 4 are not 3 apart; equal ones and two far ones are."""
 
     def apart(case):
         steps = [high - low for low, high in itertools.pairwise(sorted(case))]
-        return all(step == 0 or step >= 1 for step in steps)
+        return all(step == 0 or step >= 3 for step in steps)
 
     numbers = Reals(10, Fraction(-2), Fraction(2))
-    cases = Where(numbers, apart, "numbers are equal or 1 apart").cases(SYSTEMS["exact"], 60, 0)
+    cases = Where(numbers, apart, "numbers are equal or 3 apart").cases(SYSTEMS["exact"], 60, 0)
     assert all(map(apart, cases)) and {len({*case}) for case in cases} == {1, 2}
     with pytest.raises(NoCase, match=r"among the numbers that are tried; received .* in exact"):
         Where(numbers, lambda _: False, "never").cases(SYSTEMS["exact"], 60, 0)
