@@ -339,11 +339,11 @@ class Where:
         """Vectors of one number, and of two numbers: few conditions keep no such vector."""
         source = random.Random(f"{seed} {len(drawn)}")
         numbers = [*dict.fromkeys(itertools.chain.from_iterable(drawn))]
-        pairs = [source.sample(numbers, 2) for _ in drawn if len(numbers) > 1]
-        return [
-            *((each,) * len(drawn[0]) for each in numbers),
-            *(tuple(source.choices(pair, k=len(drawn[0]))) for pair in pairs),
-        ]
+        made: list[Case] = []
+        for one in numbers:
+            pair = one, source.choice(numbers)
+            made += [(one,) * len(drawn[0]), tuple(source.choices(pair, k=len(drawn[0])))]
+        return [*dict.fromkeys(made)]
 
 
 _FACTORS = (Fraction(1), Fraction(2), Fraction(1, 2), Fraction(3, 2))
