@@ -341,10 +341,13 @@ class Where:
         numbers = [*dict.fromkeys(itertools.chain.from_iterable(drawn))]
         made: list[Case] = []
         for one in numbers:
-            pair = one, source.choice(numbers)
+            pair = one, source.choice(numbers[:MARKS])
             made += [(one,) * len(drawn[0]), tuple(source.choices(pair, k=len(drawn[0])))]
         return [*dict.fromkeys(made)]
 
+
+MARKS = 8
+"""Cases begin with vectors of some marks, such as the ends of an interval; at most so many."""
 
 _FACTORS = (Fraction(1), Fraction(2), Fraction(1, 2), Fraction(3, 2))
 
