@@ -325,7 +325,7 @@ class Where:
             if len(kept) >= count // 4 or len(drawn) < more * count:
                 break
         if not kept:
-            kept = [case for case in self._of_one_or_two(drawn, seed) if self.condition(case)]
+            kept = self._of_one_or_two(drawn, seed)
         if not kept:
             raise NoCase(
                 "a domain must have an input among the numbers that are tried",
@@ -334,16 +334,16 @@ class Where:
             )
         return kept[:count]
 
-    @staticmethod
-    def _of_one_or_two(drawn: Sequence[Case], seed: int) -> list[Case]:
-        """Vectors of one number, and of two numbers: few conditions keep no such vector."""
-        source = random.Random(f"{seed} {len(drawn)}")
+    def _of_one_or_two(self, drawn: Sequence[Case], seed: int) -> list[Case]:
+        """Vectors of one number and of two numbers in turn: few conditions keep none of them."""
+        source, length = random.Random(f"{seed} {len(drawn)}"), self.dimension
         numbers = [*dict.fromkeys(itertools.chain.from_iterable(drawn))]
-        made: list[Case] = []
-        for one in numbers:
-            pair = one, source.choice(numbers[:MARKS])
-            made += [(one,) * len(drawn[0]), tuple(source.choices(pair, k=len(drawn[0])))]
-        return [*dict.fromkeys(made)]
+        pairs = [(each, source.choice(numbers[:MARKS])) for each in numbers]
+        ones = [(each,) * length for each in numbers]
+        twos = [tuple(source.choices(pair, k=length)) for pair in pairs if pair[0] != pair[1]]
+        kept = (filter(self.condition, each) for each in (ones, twos))
+        in_turn = itertools.chain.from_iterable(itertools.zip_longest(*kept))
+        return [case for case in in_turn if case is not None]
 
 
 MARKS = 8
