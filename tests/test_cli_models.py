@@ -23,7 +23,7 @@ from transformist.programs import PROGRAMS
 from transformist.texts import Text, TextSource
 from transformist.user_files import load_function, load_program
 
-SORTED = """
+TWO_PROGRAMS = """
 import transformist as tf
 
 @tf.program(alphabet="012")
@@ -148,23 +148,23 @@ class TestNames:
             load_program(f"{path}:join")
 
     def test_an_assignment_that_is_refused_hides_no_other_name(self, tmp_path):
-        path, start = tmp_path / "sort.py", SORTED
+        path, start = tmp_path / "sort.py", TWO_PROGRAMS
         path.write_text(f"{start}after = other = tf.answered_after(descending)\n")
         assert load_program(f"{path}:last").name == "last"
         for name in ("after", "other"):
-            with pytest.raises(InvalidValue, match="select of another kind"):
+            with pytest.raises(InvalidValue, match="a select that is none of these"):
                 load_program(f"{path}:{name}")
         path.write_text(f"{start}\nprint(tf.answered_after(descending))\n")
         with pytest.raises(InvalidValue, match=r"\(raised by sort.py, line 14: print\("):
             load_program(f"{path}:last")
 
     @pytest.mark.parametrize("command", [("export", "-o", "x"), ("certify",)])
-    def test_a_form_that_is_refused_too_is_no_remedy(self, tmp_path, capsys, command):
-        """`descending` needs the whole input; what it needs cannot be had after the input."""
+    def test_a_form_that_is_refused_is_not_advised(self, tmp_path, capsys, command):
+        """The tags of `descending` need the whole input; its select cannot be computed after it."""
         path = tmp_path / "sort.py"
-        path.write_text(SORTED)
+        path.write_text(TWO_PROGRAMS)
         code, _, err = run(capsys, *command, f"{path}:descending", "--host", "gpt2")
-        assert code == 2 and "select of another kind; write it of these" in err
+        assert code == 2 and "a select that is none of these; use only these" in err
         assert "answered_after" not in err
         assert (command[0] == "export") == ("a host of all masks: transformist export" in err)
         assert command[0] == "certify" or "masks=any" not in err

@@ -9,7 +9,7 @@ from transformist.arithmetic import SYSTEMS
 from transformist.domains import (
     Bits,
     Feature,
-    Grown,
+    GrownStrings,
     Listed,
     NoCase,
     Opposites,
@@ -229,40 +229,43 @@ def test_an_open_interval_reaches_beyond_its_points():
         far.cases(SYSTEMS["float8_e4m3"], 60, 0)
 
 
-def is_palindrome(strings):
+def palindromes(strings):
     return [x == x[::-1] for x in strings]
 
 
-def is_equal(strings):
+def equal_counts_in_order(strings):
     return [x.count("a") == x.count("b") == x.count("c") and list(x) == sorted(x) for x in strings]
 
 
 @pytest.mark.parametrize(
-    ("alphabet", "verdicts", "lengths"),
-    [("abc", is_palindrome, (9, 16, 31)), ("abc", is_equal, (9, 30)), ("ab", is_palindrome, (40,))],
+    ("alphabet", "answers", "lengths"),
+    [
+        ("abc", palindromes, (9, 16, 31)),
+        ("abc", equal_counts_in_order, (9, 30)),
+        ("ab", palindromes, (40,)),
+    ],
 )
-def test_grown_strings_have_the_verdict_that_few_short_ones_have(alphabet, verdicts, lengths):
-    grown = Grown(Strings(tuple(alphabet), lambda _: ()), verdicts)
+def test_grown_strings_have_the_rarer_answer(alphabet, answers, lengths):
+    grown = GrownStrings(tuple(alphabet), answers)
     for n in lengths:
         found = grown.of_length(n, 5, seed=0)
-        assert found and all(verdicts(found)) and {len(x) for x in found} == {n}
+        assert found and all(answers(found)) and {len(x) for x in found} == {n}
         assert len({*found}) == len(found) <= 5 and found == grown.of_length(n, 5, seed=0)
-    # What is rare is left out instead where the most have the verdict.
-    others = Grown(grown.strings, lambda strings: [not each for each in verdicts(strings)])
+    # With the answers negated, the same strings are the rare ones.
+    others = GrownStrings(grown.alphabet, lambda strings: [not each for each in answers(strings)])
     assert others.words == grown.words and others.of_length(9, 5, seed=0)
 
 
 def test_no_string_is_grown_from_nothing_or_beyond_the_longest():
     asked = []
 
-    def verdicts(strings):
+    def answers(strings):
         asked.extend(strings)
         return [False] * len(strings)
 
-    grown = Grown(Strings((0, 1), lambda _: ()), verdicts, longest=3)
+    grown = GrownStrings((0, 1), answers, longest=3)
     assert grown.words == () and grown.of_length(3, 5, seed=0) == []
     assert {len(x) for x in asked} == {1, 2, 3}
-    undecided = Grown(grown.strings, lambda strings: [None] * len(strings))
+    undecided = GrownStrings(grown.alphabet, lambda strings: [None] * len(strings))
     assert undecided.words == () and undecided.of_length(9, 5, seed=0) == []
-    large = Strings(tuple(range(300)), lambda _: ())
-    assert Grown(large, verdicts).of_length(3, 5, seed=0) == []
+    assert GrownStrings(tuple(range(300)), answers).of_length(3, 5, seed=0) == []

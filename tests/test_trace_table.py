@@ -25,7 +25,7 @@ def nested():
 
 
 @pytest.mark.parametrize("width", range(65, 200, 9))
-def test_a_table_fits_and_cuts_only_names(nested, width):
+def test_a_table_fits_and_cuts_no_number(nested, width):
     lines = printed(nested, 5, width)
     assert max(map(len, lines)) <= width
     # What stands under the numbers of the rows is a number, a symbol, or the gap's own column.

@@ -34,7 +34,7 @@ PACKAGED = "programs/"
 
 @dataclass(frozen=True)
 class _Refused:
-    """A name of a file whose value the library refuses; the file's other names can be used.
+    """Refusal of a definition or assignment; statements that do not use its names still run.
 
     Attributes:
         error: the refusal.
@@ -140,7 +140,7 @@ def _refuse_undecorated(path: str, functions: list[str], known: Sequence[str] = 
 
 
 def _value(values: dict[str, Any], name: str) -> Any:
-    """The value of a name, `None` for none; a refusal is raised where the name is asked for."""
+    """The value of a name, or `None`; raises the refusal if its definition was refused."""
     found = values.get(name)
     if isinstance(found, _Refused):
         raise found.error
@@ -192,7 +192,7 @@ def _values_of(path: str) -> dict[str, Any]:
 
 
 def _execute(file: ast.Module, path: str, values: dict[str, Any]) -> None:
-    """Run a file statement by statement, and go on after a value that the library refuses."""
+    """Run a file statement by statement; a refused function or assignment does not stop it."""
     compile(file, path, "exec", dont_inherit=True)  # nothing runs of a file with wrong syntax
     flags = 0
     for statement in file.body:

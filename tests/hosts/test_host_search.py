@@ -46,14 +46,14 @@ def test_the_first_wrong_length_is_found(first, raises):
     logits, tried = host_wrong_at(model, lambda n: n >= first, raises)
     planned = planned_comparison(model, "float32")
     found = search_logits(model, logits, "gpt2", "bfloat16", planned, "float32")
-    # Two times at most 15 lengths are tried after the first that is wrong.
+    # After the first wrong length at most 15 lengths are tried, twice.
     assert found.failed == min(n for n in tried if n >= first) <= first + 1
     assert found.right_to == max((n for n in tried if n < first), default=-1)
     assert found.inputs == sum(n < first for n in tried) and found.arithmetic == "bfloat16"
 
 
 def test_a_wrong_answer_to_deeply_nested_strings_is_found():
-    """The halves of these strings are of one kind, and no length that is odd has any of them."""
+    """Well-nested strings of 18 symbols and more, of middling depth, are wrong; none is odd."""
     model = tf.compile(PROGRAMS["dyck-1"], max_length=32)
 
     def logits(ids, lengths):
@@ -73,7 +73,7 @@ def test_a_wrong_answer_to_deeply_nested_strings_is_found():
 
 
 def test_right_inputs_longer_than_the_first_wrong_one_are_not_counted():
-    """Length 13 is wrong and all others are right: it is tried after 20 and 40, which are right."""
+    """The lengths 13 and 39 are wrong; 13 is tried after 20, which is right."""
     model = majority(40)
     logits, tried = host_wrong_at(model, lambda n: n in (13, 39))
     planned = planned_comparison(model, "float32")

@@ -430,7 +430,7 @@ def test_a_model_without_an_exact_run():
 
 
 def test_a_comparison_far_beyond_its_region_is_not_to_blame():
-    """The units of x + y ≥ −1/8 add 8 times the error with both signs; only x + y ≥ 0 changes."""
+    """Both units of x + y ≥ −1/8 add 8 times the error, with opposite signs; x + y ≥ 0 moves."""
     rows, constants = [(512, 512)] * 4, ["1/4", "-3/4", 64, 63]
     step = network(*rows, constants=constants, adds=[1, -1, 8, -8])
     epsilon = Fraction(1, 512)
@@ -453,7 +453,7 @@ def looked_up_twice(x):
     [
         # The scores of the first lookup are equal: the position that it gives the second is 16.5.
         (looked_up_twice, 17, "ab" * 8 + "a", "bfloat16", Blend, "layer 1 attention", 2),
-        # The head's blend at several positions; a comparison then gets 0.33 for 1.
+        # Heads blend at several positions; a comparison then gets 0.33 for 1.
         (PROGRAMS["palindrome"], 32, "ab" * 13 + "a", "bfloat16", Blend, "layer 1 attention", 2),
         # A hidden unit of a comparison is rounded; two layers later another gets 0.75 for −0.25.
         (PROGRAMS["dyck-k-d"], 16, "(]", "bfloat16", BelowResolution, "layer 1 feed-forward", 0),

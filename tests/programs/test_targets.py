@@ -167,8 +167,8 @@ def test_a_tag_that_needs_the_whole_input_is_no_tag_of_a_decoder():
     assert refused(tags, "future") == (
         '(x == "a").count(): every head of a causal decoder must have the mask future; received '
         "'(x == \"a\").count()', which needs a head of mask none; a decoder gives each tag before "
-        "it reads the rest of the input; compile tf.answered_after(program), which tags after the "
-        "input, use only the positions so far (mask future), return accept(), or compile it with "
+        "it reads the rest of the input; compile tf.answered_after(program) (its tags come after "
+        "the input), use only positions so far (mask future), return accept(), or compile it with "
         "masks=any"
     )
 

@@ -13,7 +13,7 @@ import typer
 from transformist.arithmetic import number_system
 from transformist.cli.options import Model, PositionCodes, Set
 from transformist.cli.printing import Json, out, print_json, shown_warnings, working
-from transformist.compiler.target import ALL_MASKS
+from transformist.compiler.target import OR_ANY_MASKS
 from transformist.compiler.uncompilable import Uncompilable
 from transformist.errors import InvalidValue
 from transformist.hosts import export
@@ -101,7 +101,7 @@ def command(
                 f"for {host}, {refusal.invariant}",
                 received=refusal.received,
                 where=refusal.where,
-                remedy=f"{refusal.remedy.removesuffix(ALL_MASKS)}; a host of all masks: "
+                remedy=f"{refusal.remedy.removesuffix(OR_ANY_MASKS)}; a host of all masks: "
                 + command_for("onnx", "float32"),
             ) from None
         built = found.model

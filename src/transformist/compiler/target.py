@@ -44,17 +44,17 @@ class Target:
         return self.remedies[Mask(mask)]
 
 
-ALL_MASKS = ", or compile it with masks=any"
-"""The end of remedies for a program that no mask of the target serves."""
+OR_ANY_MASKS = ", or compile it with masks=any"
+"""Last alternative in the remedies of targets with one mask."""
 
 _LOOKS_AHEAD = (
     "in a decoder only accept() can read the whole input, at the last position; take the positions "
-    f"so far (mask future){ALL_MASKS}"
+    f"so far (mask future){OR_ANY_MASKS}"
 )
 
 _NOT_CUT_OFF = (
     "in an encoder a mean, a count or the last match is over all positions; take it so (mask "
-    f"none), ask for the first match (leftmost) or for any{ALL_MASKS}"
+    f"none), ask for the first match (leftmost) or for any{OR_ANY_MASKS}"
 )
 
 TARGETS: Mapping[str, Target] = {
@@ -66,11 +66,11 @@ TARGETS: Mapping[str, Target] = {
         remedies={
             **dict.fromkeys((Mask.NONE, Mask.PAST, Mask.STRICT_PAST), _LOOKS_AHEAD),
             Mask.STRICT_FUTURE: "select the last match (rightmost), use keys and queries of listed "
-            f"values, take the mask future{ALL_MASKS}",
+            f"values, take the mask future{OR_ANY_MASKS}",
         },
         tag_remedy="a decoder gives each tag before it reads the rest of the input; "
-        "compile tf.answered_after(program), which tags after the input, use only the positions "
-        f"so far (mask future), return accept(){ALL_MASKS}",
+        "compile tf.answered_after(program) (its tags come after the input), use only positions "
+        f"so far (mask future), return accept(){OR_ANY_MASKS}",
     ),
     "none": Target(
         "an encoder",

@@ -19,6 +19,10 @@ class NoValueAtLength(Uncompilable):
     """Refusal of an N at which a function of a number is not defined."""
 
 
+class TagsLookAhead(Uncompilable):
+    """Refusal of tags that need later positions than a decoder has read."""
+
+
 class TooNarrow(Uncompilable):
     """Refusal of a width below that of the numbers of a program."""
 

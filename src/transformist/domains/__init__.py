@@ -6,7 +6,7 @@ from transformist.domains.booleans import (
     RealInterval,
     boolean_representations,
 )
-from transformist.domains.grown import Grown
+from transformist.domains.grown import GrownStrings
 from transformist.domains.sequences import Column, Feature, Meaning, Query, Sequences, Values
 from transformist.domains.strings import String, Strings
 from transformist.domains.vectors import (
@@ -32,7 +32,7 @@ __all__ = [
     "Domain",
     "Feature",
     "FormatNumbers",
-    "Grown",
+    "GrownStrings",
     "Listed",
     "Meaning",
     "Multiples",

@@ -18,7 +18,7 @@ from transformist.hosts.host import Logits
 from transformist.hosts.named_arrays import answer_from, longest_input, named_arrays, token_ids
 from transformist.memory import free_memory
 from transformist.model import LanguageModel, Outputs, RealVector, Symbol, Transformer
-from transformist.verify.grown_strings import grown_strings
+from transformist.verify.recognizer_strings import grown_strings
 
 LOG = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ DRAWN = 4
 """Number of strings drawn at random for each length of the hard ones."""
 
 GROWN = 8
-"""Number of strings of each length with the verdict that few short strings have."""
+"""Most grown strings of one length."""
 
 # A score takes about 40 ns in ONNX Runtime and 40 ns in the reference, so that an input with this
 # many takes 20 seconds. There are six inputs of such a length, which take some minutes.
@@ -76,7 +76,7 @@ class HostSearch:
     Attributes:
         host: the name of the host.
         arithmetic: the number format.
-        inputs: the number of inputs that were found right.
+        inputs: the number of right inputs of at most `right_to` symbols.
         every_to: the length up to which every string was to be tried.
         longest: the length of the longest input that was to be tried.
         right_to: the length up to which all inputs that were tried are right; −1 if none is.
@@ -223,8 +223,9 @@ def search_logits(
 ) -> HostSearch:
     """Search a host for its first wrong answer, in inputs of growing lengths.
 
-    The inputs are those of a comparison. After a wrong answer, hard strings of up to 15 shorter
-    lengths are tried, and then of up to 15 more between the last right one and the first wrong one.
+    The inputs are those of a comparison. After a wrong answer, hard strings are tried at up to 15
+    lengths between `every_to` and the wrong one, then at up to 15 between the last right length and
+    the first wrong one.
 
     Args:
         model: the transformer.
@@ -243,17 +244,20 @@ def search_logits(
     def right_to() -> int:
         return max((n for n in right if failed is None or n < failed), default=-1)
 
-    hard = _Hard(model)
-    # The strings of one length may all have the easy verdict, as the odd lengths of nested brackets
-    # have. So shorter lengths are tried too, although longer ones were right.
-    for most in (planned.every_to, planned.longest):
-        if failed is None:
-            break
-        start = min(most, right_to())
+    def shorter(start: int, end: int) -> int:
+        """The first wrong length between two lengths; the second one if none is found."""
         # Sixteenths of the gap, rounded down: fewer lengths where it is short.
-        lengths = {start + (failed - start) * k // 16 for k in range(1, 16)} - {start, *right}
+        lengths = {start + (end - start) * k // 16 for k in range(1, 16)} - {start, *right}
         between = (hard.of_length(n) for n in sorted(lengths))
-        failed = _first_wrong(model, logits, expected, between, right) or failed
+        found = _first_wrong(model, logits, expected, between, right)
+        return end if found is None else found
+
+    if failed is not None:
+        hard = _Hard(model)
+        # No string of an odd length is well nested, for example. So a length that is right does not
+        # show that shorter ones are.
+        failed = shorter(min(planned.every_to, right_to()), failed)
+        failed = shorter(right_to(), failed)
     longest = right_to()
     return HostSearch(
         host=host,
@@ -274,13 +278,13 @@ def _first_wrong(
     blocks: Iterable[Sequence[Any]],
     right: dict[int, int],
 ) -> int | None:
-    """The length of the first block with a wrong answer; the right inputs are counted by length."""
+    """The length of the first wrong block, or `None`; counts right inputs by length."""
     for block in blocks:
         n = len(block[0])
         if _is_wrong(model, logits, expected, block):
             return n
         right[n] = right.get(n, 0) + len(block)
-        LOG.debug("%d inputs were right, up to length %d", sum(right.values()), n)
+        LOG.debug("length %d is right; %d right inputs so far", n, sum(right.values()))
     return None
 
 
@@ -317,7 +321,7 @@ def _agree(read_out: Any, found: Any, expected: Any, arithmetic: str) -> bool:
             _agree(part, found[name], expected[name], arithmetic)
             for name, part in zip(read_out.names, read_out.parts, strict=True)
         )
-    # A label may be a float too, and another float beside it is another label.
+    # A label may be a float; two different floats are different labels.
     in_numbers = isinstance(read_out, RealVector | LanguageModel)
     return _near(found, expected, arithmetic) if in_numbers else bool(found == expected)
 
@@ -380,11 +384,11 @@ class _Hard:
         self.alphabet, self.grown = model.alphabet, grown_strings(model)
 
     def of_length(self, n: int) -> list[Any]:
-        """Different strings of a length."""
-        found = dict.fromkeys(map(_string, _regular(self.alphabet, n)))
+        """Hard strings of a length; grown ones up to the length `THOROUGH` only."""
+        found = [*_regular(self.alphabet, n)]
         if self.grown is not None and n <= THOROUGH:
-            found |= dict.fromkeys(self.grown.of_length(n, GROWN, seed=0))
-        return [*found]
+            found += [tuple(x) for x in self.grown.of_length(n, GROWN, seed=0)]
+        return [*dict.fromkeys(map(_string, found))]
 
 
 def _regular(alphabet: Sequence[Symbol], n: int) -> Iterator[tuple[Symbol, ...]]:

@@ -30,8 +30,8 @@ def search_host(
     class loads it in the number format and answers at every position that is read. The right
     answers are those of transformist's reference in float32. The inputs are every short string and
     hard strings of growing lengths; after a wrong answer, hard strings of up to 30 shorter lengths
-    are tried. Hard strings of a recognizer are also made of the short ones with the verdict that
-    fewer of these have. No file is kept.
+    are tried. For a recognizer, the hard strings include grown ones (docs/glossary.md). No file is
+    kept.
 
     Args:
         model: a transformer that `export` writes for the host.

@@ -85,7 +85,8 @@ def from_torch(module: Any, mask: str = "none", memory: Any = None) -> Transform
 
     Raises:
         InvalidValue: for another module, one on the device `meta`, parts of other kinds or
-            settings, a decoder without memory, or a memory of different vectors.
+            settings or with replaced methods, a decoder without memory, or a memory of different
+            vectors.
         ShapeMismatch: for a memory of another width.
         NotFinite: for weights that are NaN or infinite.
         UnknownName: for a mask that does not exist.
@@ -220,7 +221,7 @@ def _settings(encoder: Any, nn: Any, names: tuple[str, ...]) -> dict[str, Any]:
         if type(norm) is not nn.LayerNorm or not norm.elementwise_affine:
             raise _unread("each norm must be an nn.LayerNorm with weights", norm)
         _require_stock(norm, nn.LayerNorm, "each norm")
-    _require_stock_layers(encoder, nn)
+    _require_stock_parts(encoder, nn)
     found = {
         (
             each.self_attn.num_heads,
@@ -241,7 +242,7 @@ def _settings(encoder: Any, nn: Any, names: tuple[str, ...]) -> dict[str, Any]:
     }
 
 
-def _require_stock_layers(encoder: Any, nn: Any) -> None:
+def _require_stock_parts(encoder: Any, nn: Any) -> None:
     """Require modules that compute what PyTorch's own do: the state dict does not show it.
 
     Raises:
@@ -268,20 +269,23 @@ def _require_stock_layers(encoder: Any, nn: Any) -> None:
         for name, each in layer.named_children():
             if name.startswith("dropout") and type(each) is not nn.Identity:
                 _require_stock(each, nn.Dropout, "each dropout")
-        if isinstance(layer.activation, nn.Module):
+        if isinstance(layer.activation, nn.Module):  # of a class that `_activation` knows
             _require_stock(layer.activation, type(layer.activation), "each activation")
 
 
 def _require_stock(module: Any, stock: Any, what: str) -> None:
-    """Require that no step of a class of PyTorch is replaced in a subclass or on the module."""
+    """Require that no step of a class of PyTorch is replaced in a subclass or on the module.
+
+    Raises:
+        InvalidValue: for a module of another class, or with a replaced step.
+
+    """
     # The methods of the class are compared, since those of an instance are new objects at each
-    # access. A method that is set on the instance is in its own attributes.
-    steps = {name for name, each in vars(stock).items() if inspect.isfunction(each)}
-    steps = {name for name in steps if not name.startswith("__")} | {
-        "forward",
-        "__call__",
-        "_call_impl",
-    }
+    # access. A method that is set on the instance is in its own attributes. A call of any module
+    # goes through `__call__` and `_call_impl` to `forward`.
+    own = {name for name, each in vars(stock).items() if inspect.isfunction(each)}
+    steps = {name for name in own if not name.startswith("__")}
+    steps |= {"__call__", "_call_impl", "forward"}
     if not isinstance(module, stock) or any(
         name in vars(module) or getattr(type(module), name) is not getattr(stock, name)
         for name in steps

@@ -13,8 +13,7 @@ from typing import Any, Self, final
 from transformist.arithmetic import Arithmetic, Floating, Saturating
 from transformist.compiler import answered_after, largest_length
 from transformist.compiler import compile as compile_program
-from transformist.compiler.target import TARGETS
-from transformist.compiler.uncompilable import Uncompilable
+from transformist.compiler.uncompilable import TagsLookAhead, Uncompilable
 from transformist.errors import InvalidValue, QuadraticCode, TransformistError, UnknownName
 from transformist.language import Program
 from transformist.model import Symbol, Transformer
@@ -61,25 +60,25 @@ class NamedProgram(NamedModel):
         """The program, or the one that answers after `=` if the masks that are set require it.
 
         A causal decoder gives a tag before it reads the rest of the input. A program whose tags
-        need the rest is replaced by `answered_after`, with N for the input, `=` and the tags.
+        need the rest is replaced by `answered_after`, with N for the input, `=` and the tags. A
+        program that is refused for another reason is returned unchanged.
 
         Raises:
-            Uncompilable: if tags need the rest of the input, and cannot be given after it either.
+            InvalidValue: if tags need the rest of the input, and cannot be given after it either.
 
         """
         small = {**self.options, "max_length": 4, "arithmetic": "exact"}
         refusal = _refusal(self.program, small) if small["masks"] == "future" else None
         if refusal is None:
             return self
-        looks_ahead = refusal.remedy == TARGETS["future"].tag_remedy
         try:
             program = answered_after(self.program, AFTER)
-            after = _refusal(program, small)
+            refusal_after = _refusal(program, small)
         except TransformistError as other:
-            after = other
-        if after is not None:
-            if looks_ahead and isinstance(after, Uncompilable):
-                raise after
+            refusal_after = other
+        if refusal_after is not None:
+            if isinstance(refusal, TagsLookAhead):
+                raise refusal_after
             return self
         n = self.options["max_length"]
         longest = {} if n is None else {"max_length": 2 * n + 1}

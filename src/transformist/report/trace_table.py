@@ -26,7 +26,7 @@ LEAST_NAME = 12
 """Least number of characters of a slot's name that are kept where the table is too wide."""
 
 SYMBOL = 9
-"""Number of characters of a symbol that are kept where the table is too wide."""
+"""Characters of a symbol, the ellipsis included, where the table is too wide."""
 
 
 def trace_table(trace: Trace, around: int | None = None, width: int = 160) -> Table:
@@ -46,14 +46,10 @@ def trace_table(trace: Trace, around: int | None = None, width: int = 160) -> Ta
     lines = list(_lines(trace, [column for column in choices[0] if column is not None]))
     steps = max(cell_len(step) for step, _, _ in [HEADINGS, *lines])
     longest = max(cell_len(name) for _, name, _ in [HEADINGS, *lines])
-    (_, symbol, symbols), *others = lines
-    short = {row: _cut(each, SYMBOL) for row, each in symbols.items()}
-    tables = [
-        (choices[0], lines),
-        *((columns, [("", symbol, short), *others]) for columns in choices),
-    ]
-    for columns, lines in tables:
-        taken = sum(_width(column, lines) for column in columns)
+    (step, slot, symbols), *others = lines
+    short = [(step, slot, {row: _cut(each, SYMBOL) for row, each in symbols.items()}), *others]
+    for columns, shown in ((choices[0], lines), *((columns, short) for columns in choices)):
+        taken = sum(_width(column, shown) for column in columns)
         beside = steps + taken + GAP * (len(columns) + 1)
         if width - beside >= min(longest, LEAST_NAME):
             break
@@ -67,14 +63,14 @@ def trace_table(trace: Trace, around: int | None = None, width: int = 160) -> Ta
     for column in columns:
         heading = ELLIPSIS if column is None else str(column)
         table.add_column(heading, justify="right", no_wrap=True)
-    for step, name, cells in lines:
+    for step, name, cells in shown:
         cut = Text(_cut(name, names))
         table.add_row(step, cut, *(Text(_at(column, cells)) for column in columns))
     return table
 
 
 def _cut(name: str, width: int) -> str:
-    """A name in at most so many cells; its middle is left out, as names differ at the end.
+    """A text in at most so many cells; its middle is left out, as names differ at the end.
 
     Example:
         >>> _cut("first: above + fifth: below", 15), _cut("balance", 15)

@@ -33,8 +33,13 @@ from transformist.circuit import (
 )
 from transformist.compiler.lower.resets import Resets
 from transformist.compiler.source_map import SourceMap
-from transformist.compiler.target import ALL_MASKS, Target
-from transformist.compiler.uncompilable import NoValueAtLength, Subexpressions, Uncompilable
+from transformist.compiler.target import OR_ANY_MASKS, Target
+from transformist.compiler.uncompilable import (
+    NoValueAtLength,
+    Subexpressions,
+    TagsLookAhead,
+    Uncompilable,
+)
 from transformist.errors import UndefinedValue
 from transformist.language import Accept
 from transformist.language.node import Node
@@ -134,11 +139,13 @@ class Builder:
     def refuse_mask(self, node: Node, mask: str) -> Uncompilable:
         """The refusal of a head whose mask the target does not have."""
         is_tagged = not all(isinstance(each, Accept) for each in self._handed_out)
-        return self.refuse(
+        remedy = self.target.remedy(mask, is_tagged=is_tagged)
+        return self.source.refused(
             node,
             f"every head of {self.target.noun} must have the mask {self.target.masks[0]}",
             received=f"which needs a head of mask {mask}",
-            remedy=self.target.remedy(mask, is_tagged=is_tagged),
+            remedy=remedy,
+            kind=TagsLookAhead if remedy == self.target.tag_remedy else Uncompilable,
         )
 
     @property
@@ -219,7 +226,7 @@ class Builder:
                 node,
                 f"a position function of {self.target.noun} must not depend on the length n",
                 received=f"which needs the position function {name}",
-                remedy=f"use i{ALL_MASKS}",
+                remedy=f"use i{OR_ANY_MASKS}",
             )
         try:
             position(name, 0, 0)

@@ -13,6 +13,7 @@ i is the number of positions from the separator to m, and n the number before it
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,7 +22,7 @@ from transformist.compiler.lower import POINTWISE, WHOLE
 from transformist.compiler.rewriting.choices import value_or_default
 from transformist.compiler.rewriting.first_match import cut_off_by_places
 from transformist.compiler.rewriting.rules import READ_HERE
-from transformist.compiler.target import ALL_MASKS
+from transformist.compiler.target import OR_ANY_MASKS
 from transformist.compiler.uncompilable import Subexpressions, Uncompilable
 from transformist.errors import InvalidValue
 from transformist.language import Program
@@ -40,8 +41,8 @@ TRUE = Constant((), Boolean, True)
 END = EOS
 """The prediction after the last tag."""
 
-ADDED = (BOS, CLS, EOS)
-"""Symbols that models add, or predict at the end."""
+RESERVED = (BOS, CLS, EOS)
+"""Symbols that models add or predict themselves."""
 
 UP_TO_HERE = (Mask.FUTURE, Mask.STRICT_FUTURE)
 """The masks under which a value depends on no later position."""
@@ -102,23 +103,23 @@ def answered_after(program: Program, separator: str = "=") -> Program:
             node,
             "the tags of a program that answers after its input must be listed",
             received="a number without listed values",
-            remedy=f"tag symbols, Booleans or a number of few values{ALL_MASKS}",
+            remedy=f"tag symbols, Booleans or a number of few values{OR_ANY_MASKS}",
         )
     own, tags = program.alphabet, tuple(map(_as_symbol, values))
     known = dict.fromkeys((*own, *tags))
-    added = [each for each in tags if each in ADDED]
-    if added:
+    reserved = [each for each in tags if each in RESERVED]
+    if reserved:
         raise InvalidValue(
-            f"a tag must be none of {', '.join(ADDED)}, which are symbols that models add",
-            received=repr(added[0]),
+            f"a tag must be none of {', '.join(RESERVED)}, which models add or predict themselves",
+            received=repr(reserved[0]),
             where="answered_after",
             remedy="give the tag another name",
         )
-    if type(separator) is not str or not separator or separator in (*known, *ADDED):
-        free = next(each for k in range(1, len(known) + 2) if (each := "=" * k) not in known)
+    if type(separator) is not str or not separator or separator in (*known, *RESERVED):
+        free = next("=" * k for k in itertools.count(1) if "=" * k not in known)
         raise InvalidValue(
-            f"the separator must be a string that is none of {', '.join(ADDED)}, no symbol and no "
-            "tag of the program",
+            f"the separator must be a non-empty string other than {', '.join(RESERVED)} and the "
+            "symbols and tags of the program",
             received=f"{separator!r:.40}, beside {', '.join(map(repr, known))}"[:120],
             where="answered_after",
             remedy=f"give another separator, such as separator={free!r}",
@@ -262,8 +263,8 @@ class _After:
             "after its input, a decoder must compute tags from values of the positions so far, and "
             "from means, counts, any, selections, lookups and successors of these over the whole "
             "input",
-            received=f"{type(node).__name__.lower()} of another kind",
-            remedy=f"write it of these{ALL_MASKS}",
+            received=f"a {type(node).__name__.lower()} that is none of these",
+            remedy=f"use only these{OR_ANY_MASKS}",
         )
 
 

@@ -3,8 +3,8 @@
 The error of a number is split into the parts that made it: what the stream held before, what the
 step made of inputs that were off, and what the step rounded. The largest part decides: a part that
 came in with an input is followed to that input, a step back, until a step is itself at fault. A
-comparison is at fault where its input is off by rounding alone, and by at most ε; a head that
-chooses, where rounding alone brings its scores out of order.
+comparison is itself at fault if its input is off by rounding alone, by at most ε; a head that
+selects, unless a failure other than rounding made its scores wrong.
 """
 
 from __future__ import annotations
@@ -283,7 +283,7 @@ class _Classifier:
             return moved
         region = self._region(network, W_2[slot], unit, before, after)
         came_from = self.found(stream - 1, row, _slot(sublayer.pre_norm, column))
-        # Rounding by at most ε becomes a failure in the comparison; all else is one before it.
+        # Only rounding by at most ε is a failure of the comparison; any other cause lies before it.
         if region is None or not came_from.is_rounding or abs(region[0] - region[1]) > region[2]:
             return came_from
         layer = self.run.format.steps[stream - 1].layer or 0
@@ -499,14 +499,15 @@ class _HeadRow:
         return self.classifier._scores(self.head, read, self.row)
 
     def source_of_scores(self) -> tuple[int, int] | None:
-        """The row and the coordinate whose error most brings the scores out of order.
+        """The row and coordinate whose exact value would raise the lead of the wanted key most.
 
-        `None` where the rounding of the scores themselves does more than the errors of all inputs.
+        `None` unless errors of inputs cause more than half of the lost lead; the rest is the
+        rounding of the scores.
         """
         wanted, others = self.wanted > 0, self.admissible & (self.wanted == 0)
         if not others.any():
             return None
-        # The keys between which the format fails to choose.
+        # The wanted key with the lowest score in the format, and the other one with the highest.
         key = int(np.argmin(np.where(wanted, self.format_scores, np.inf)))
         other = int(np.argmax(np.where(others, self.format_scores, -np.inf)))
 
@@ -515,7 +516,8 @@ class _HeadRow:
 
         got, real = lead(self.format_scores), lead(self.real_scores)
         with_errors = lead(self.scores_of(self.read))
-        if not real - with_errors > (real - got) / 2:
+        # A lead may be lost to the softmax alone. NaN, of scores that overflow, compares as false.
+        if not (got < real and real - with_errors > (real - got) / 2):
             return None
         rows = sorted({self.row, key, other})
         changes = {}

@@ -338,7 +338,7 @@ def _chain(run: SideBySide, numbers: RowNumbers) -> Iterator[Link]:
         rows = change.argmax(axis=0)
         largest = change.max(axis=0)
         moved_slots = [int(each) for each in np.argsort(-largest, kind="stable") if largest[each]]
-        # What stands in a slot between two of its numbers is read by no sublayer.
+        # No sublayer reads a slot that holds nothing.
         read = (each for each in moved_slots if run.format.held(stream, each) != NOTHING)
         for slot in itertools.islice(read, LINKS):
             yield from _links(run, RowNumbers(stream, int(rows[slot]), (slot,)))

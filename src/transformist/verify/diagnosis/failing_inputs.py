@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from transformist.arithmetic import FLOAT64, Arithmetic, Floating
-from transformist.domains import Grown, Strings
+from transformist.domains import GrownStrings, Strings
 from transformist.errors import NotFinite, TransformistError
 from transformist.model import Symbol, Transformer
 from transformist.verify.diagnosis.stepwise import average_hard
-from transformist.verify.grown_strings import grown_strings
+from transformist.verify.recognizer_strings import grown_strings
 
 EVERY = 2**9
 """Every string of a length is tried where there are at most this many."""
@@ -21,7 +21,7 @@ LONGEST = 2**9
 """The longest inputs tried where the model has no N, or a larger one."""
 
 DRAWN = 8
-"""Number of strings drawn for each length, and of those that are grown."""
+"""Strings drawn for each length, and most strings grown."""
 
 WORK = 2**20
 """Most scores, heads times pairs of positions, that are computed for inputs of one length."""
@@ -50,10 +50,10 @@ def failing_input(model: Transformer, a: Floating, max_strings: int, seed: int) 
     """Search for a failing input among at most `max_strings` strings.
 
     The inputs are every short string, then strings of growing lengths up to N: a repeated word of
-    one or two symbols, two blocks, strings drawn with the seed, and for a recognizer strings made
-    of the short ones with the rarer verdict (`Grown`). Their answers are compared with those of the
-    same weights in float64 with average-hard attention, which is fast but not exact. So the wrong
-    answer may be that of float64; `diagnose` compares with the exact run.
+    one or two symbols, two blocks, strings drawn with the seed, and for a recognizer grown strings.
+    The limit `WORK` leaves the last of these out at large lengths. Their answers are compared with
+    those of the same weights in float64 with average-hard attention, which is fast but not exact.
+    So the wrong answer may be that of float64; `diagnose` compares with the exact run.
     """
     ideal = average_hard(model)
     grown = grown_strings(ideal)
@@ -78,7 +78,7 @@ def failing_input(model: Transformer, a: Floating, max_strings: int, seed: int) 
 
 
 def _some_of_length(
-    alphabet: Sequence[Symbol], length: int, most: int, seed: int, grown: Grown | None = None
+    alphabet: Sequence[Symbol], length: int, most: int, seed: int, grown: GrownStrings | None = None
 ) -> list[Sequence[Symbol]]:
     """At most `most` different strings of a length."""
     # The strings are made one by one: all pairs of a large alphabet would not fit in memory. A
@@ -101,7 +101,7 @@ def _lengths(longest: int) -> Iterator[int]:
 
 
 def _of_length(
-    alphabet: Sequence[Symbol], length: int, seed: int, grown: Grown | None
+    alphabet: Sequence[Symbol], length: int, seed: int, grown: GrownStrings | None
 ) -> Iterator[Any]:
     strings = Strings(tuple(alphabet), lambda _: ())
     if len(alphabet) ** length <= EVERY:

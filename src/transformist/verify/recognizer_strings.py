@@ -1,4 +1,4 @@
-"""Long strings that a recognizer decides as it decides few of the short ones."""
+"""Grown strings of a model."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from transformist.arithmetic import FLOAT64
-from transformist.domains import Grown, Strings
+from transformist.domains import GrownStrings
 from transformist.errors import TransformistError
 from transformist.model import Binary, Transformer
 
@@ -15,15 +15,12 @@ MOST_PAIRS = 2**20
 """Largest number of pairs of rows in the strings that are evaluated together."""
 
 
-def grown_strings(model: Transformer) -> Grown | None:
-    """The strings that grow from the short ones with the rarer verdict, decided in float64.
-
-    `None` for a model without a verdict on the whole string.
-    """
+def grown_strings(model: Transformer) -> GrownStrings | None:
+    """The grown strings of a recognizer, answered in float64; `None` for another model."""
     if not isinstance(model.read_out, Binary) or model.read_out.reads_several:
         return None
 
-    def verdicts(strings: Sequence[Any]) -> list[bool | None]:
+    def answers(strings: Sequence[Any]) -> list[bool | None]:
         found: list[bool | None] = []
         for length, alike in itertools.groupby(strings, key=len):
             while block := list(itertools.islice(alike, max(1, MOST_PAIRS // (length + 2) ** 2))):
@@ -33,4 +30,4 @@ def grown_strings(model: Transformer) -> Grown | None:
                     found += [None] * len(block)
         return found
 
-    return Grown(Strings(tuple(model.alphabet), lambda _: ()), verdicts, model.max_length)
+    return GrownStrings(tuple(model.alphabet), answers, model.max_length)
