@@ -54,7 +54,7 @@ def search_host(
         >>> parity = tf.programs.PROGRAMS["parity"]
         >>> model = tf.compile(parity, max_length=24, masks="future", reuse=False)
         >>> print(tf.search_host(model, "gpt2", "bfloat16"))  # doctest: +SKIP
-        gpt2 in bfloat16: 676 inputs were right, up to length 16; a wrong answer at length 17
+        gpt2 in bfloat16: 677 inputs were right, up to length 16; a wrong answer at length 17
 
     """
     require_hostable(model, "search_host")
