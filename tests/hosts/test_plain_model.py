@@ -315,6 +315,8 @@ def test_every_symbol_and_answer_has_a_token_of_its_own():
     assert tokens.texts[:3] == ("n", "yes", "no") and len(tokens.texts) % 8 == 0
     # A special token whose characters are all symbols would be found inside of a text.
     assert tokens.texts[tokens.front[0]] == "[bos]" and tokens.by_character
+    every = vocabulary_of(alphabet(*"<[{⟨«⟦\ue000\ue001bos"), ("no", "yes"))
+    assert every.texts[every.bos] == "\ue002bos\ue003"
     assert len({*tokens.symbols}) == 7 and tokens.text(tokens.symbols[:3]) == "<bo"
     assert not tokens.continues and vocabulary_of(alphabet(*"ab"), ("b",)).continues
     numbers = vocabulary_of(alphabet(1, 2, 30), (30, 1))

@@ -7,6 +7,7 @@ refuses a text that holds one.
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,9 @@ from transformist.model import Transformer
 
 ENDS = ("<>", "[]", "{}", "⟨⟩", "«»", "⟦⟧")
 """Brackets around the names of special tokens, in the order of choice."""
+
+PRIVATE = (range(0xE000, 0xF900, 2), range(0xF0000, 0x10FFFE, 2))
+"""Characters of private use, which serve as brackets where texts have all of these."""
 
 UNUSED = 8
 """The number of tokens is a multiple of this one, which some kernels require."""
@@ -191,7 +195,8 @@ def vocabulary_of(model: Transformer, answers: Sequence[Any]) -> Vocabulary:
     characters = {*"".join([*symbols.values(), *named])}
     # The tokenizer finds special tokens inside of a text: one of their characters must be in none,
     # and in no label, which would become a special token.
-    ends = next((each for each in ENDS if each[0] not in characters), "\ue000\ue001")
+    private = (chr(k) + chr(k + 1) for k in itertools.chain(*PRIVATE))
+    ends = next(each for each in itertools.chain(ENDS, private) if each[0] not in characters)
     special: dict[Any, str] = {
         each: f"{ends[0]}{each.lower()}{ends[1]}" for each in ("PAD", "BOS", "EOS", *added)
     }
