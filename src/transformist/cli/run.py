@@ -113,7 +113,8 @@ def command(
     plot: Plot = None,
     as_json: Json = False,
 ) -> None:
-    """A newline at the very end of a file or of standard input is not part of the input.
+    """Of a file or of standard input, a byte order mark at the very beginning and a newline at the
+    very end are not part of the input.
 
     Without --set max_length, the model is built for the length of the input, rounded up to a power
     of two. A program is built for at least 16, or for the length itself if it cannot be compiled
