@@ -92,7 +92,7 @@ Where a certificate holds, the test evaluates every input of length up to N by t
 again with every sum in drawn orders. It compares the answers with the ideal in rational numbers.
 The suite draws 20,085 models. Runs (`python tests/attack/run.py`) of 18,000, 21,400, 22,000,
 27,600, 102,800, 120,200, 132,600, 191,400 and 345,000 models on earlier states of the code, and of
-349,600 on the state that `tests/attack/record.json` names, all in 2026-11, found no false
+1,000,500 on the state that `tests/attack/record.json` names, all in 2026-11, found no false
 certificate; of each kind at least 37 % hold. Reviewers built models by hand whose certificates
 were false, most with numbers in extreme ranges; these defects are closed
 (`tests/verify/test_proofs_that_were_false.py`).
