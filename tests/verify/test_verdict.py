@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 import transformist as tf
-from transformist.errors import InputTooLong, InvalidValue
+from transformist.errors import InputTooLong, InvalidValue, Undecided
 from transformist.model import BOS, Binary, Embedding, Stream, Transformer
 from transformist.verify import Workers, agrees, check_recipe, check_recipes, string_claims
 
@@ -113,3 +113,26 @@ def test_a_number_agrees_up_to_its_limit_and_no_further(value, expected, off):
     assert agrees(value, 0, expected, limit) == (distance <= limit)
     assert agrees(value, 0, expected, math.inf)
     assert not agrees(math.nan, 0, expected, limit)
+
+
+@pytest.mark.parametrize("radius", [Fraction(1, 2**60), Fraction(1, 2**30), 1, 10**400])
+def test_a_wide_ball_decides_only_where_it_is_on_one_side_of_the_limit(radius):
+    limit = Fraction(1, 8)
+    assert agrees(Fraction(1), radius, 1, limit + radius)
+    assert not agrees(2 + limit + 2 * radius, radius, 1, limit)
+    if radius <= Fraction(1, 2**40):
+        assert agrees(1 + limit + radius, radius, 1, limit)
+        return
+    with pytest.raises(Undecided, match="neither confirmed nor refuted"):
+        agrees(1 + limit + radius, radius, 1, limit)
+
+
+def test_a_claim_that_balls_are_too_wide_for_is_not_refuted():
+    """Of x/ε with x = 10⁹ and ε = 10⁻³⁰, 128 bits give less than is asked of a ball near 0."""
+    recipe = tf.recipe("equal-zero")
+
+    def sharp(epsilon=Fraction(1, 10**30)):
+        return recipe.construct(epsilon=epsilon)
+
+    with pytest.raises(Undecided, match="interval must decide whether a claim"):
+        check_recipe(replace(recipe, construct=sharp, claim=replace(recipe.claim, variants=())))

@@ -6,6 +6,7 @@ labels. The names are those of the tensors in a saved file.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from numbers import Rational
@@ -342,7 +343,8 @@ def _answers(read_out: ReadOut) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     """Return a value as JSON, different values differently.
 
-    A tuple is a list, and a fraction an object: {"fraction": "1/2"}.
+    A tuple is a list; a fraction is an object, {"fraction": "1/2"}, and so is an infinite float,
+    which JSON cannot write: {"float": "inf"}.
     """
     if isinstance(value, tuple):
         return [_plain(each) for each in value]
@@ -352,4 +354,5 @@ def _plain(value: Any) -> Any:
         # Among whole numbers are Fraction(3) and those of numpy.
         is_whole = value.denominator == 1
         return int(value.numerator) if is_whole else {"fraction": str(value)}
-    return float(value)
+    number = float(value)
+    return number if math.isfinite(number) else {"float": str(number)}

@@ -68,6 +68,7 @@ def check(
             journal of another check.
         UnreadableInput: for a file that is no journal.
         InputTooLong: for a length beyond N.
+        Undecided: where the balls of `interval` are too wide to say whether a claim holds.
 
     Example:
         >>> import transformist as tf

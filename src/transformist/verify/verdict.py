@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from fractions import Fraction
 from itertools import repeat
 from typing import Any, TypeAlias
 
 from transformist.arithmetic import is_whole
 from transformist.deferred import Library
-from transformist.errors import InvalidValue
+from transformist.errors import InvalidValue, Undecided
 
 _NOTEBOOK = Library("transformist.report.notebook_html")
 """What notebooks show, imported when a notebook asks for it."""
@@ -20,10 +21,10 @@ _FIGURES = Library("transformist.figures")
 """The figures, imported when one is drawn: they need matplotlib."""
 
 WIDEST = Fraction(1, 2**40)
-"""A ball wider than this, absolutely and relatively, decides no claim.
+"""A ball with a larger radius, absolutely and relatively, must lie within the limit as a whole.
 
-`interval` computes with 128 bits, so a ball reaches this width once 88 bits are lost. A limit is
-widened by the ball's radius: without this rule a ball that says nothing would fit every limit.
+Of other balls it is enough that they reach within it. `interval` computes with 128 bits, so a ball
+has this radius once 88 bits are lost.
 """
 
 Limit: TypeAlias = "Fraction | float"
@@ -33,6 +34,9 @@ Limit: TypeAlias = "Fraction | float"
 
 def agrees(value: Any, radius: Any, expected: Any, limit: Limit) -> bool:
     """True if the computed ball, value ± radius, reaches within the limit of the expected number.
+
+    Raises:
+        Undecided: for a wide ball, of which one part is within the limit and one is not.
 
     Example:
         >>> agrees(0.5, 0, Fraction(1, 3), Fraction(1, 6)), agrees(0.5, 0, 0, Fraction(1, 3))
@@ -44,8 +48,19 @@ def agrees(value: Any, radius: Any, expected: Any, limit: Limit) -> bool:
     if isinstance(value, float) and not math.isfinite(value):
         return False
     if radius:
-        known = radius <= WIDEST * (1 + abs(expected))
-        return bool(known and abs(Fraction(value) - expected) <= limit + Fraction(radius))
+        distance, by = abs(Fraction(value) - expected), Fraction(radius)
+        if distance > limit + by or distance + by <= limit:
+            return bool(distance <= limit)
+        if by > WIDEST * (1 + abs(expected)):
+            raise Undecided(
+                "the balls of interval must decide whether a claim on numbers holds",
+                received=f"one of radius {Decimal(by.numerator) / Decimal(by.denominator):.1e}, of "
+                "which only a part is within the claimed error",
+                where="check",
+                remedy="choose parameters and inputs whose sizes are less far apart: fewer digits "
+                "cancel; the claim is neither confirmed nor refuted",
+            )
+        return True
     (p, q), (r, s) = value.as_integer_ratio(), expected.as_integer_ratio()
     if (p, q) == (r, s):
         return True
