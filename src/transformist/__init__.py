@@ -73,6 +73,7 @@ _ROOMS = {
     "split_heads": "assembly",
     "tie_break": "assembly",
     "to_torch": "hosts",
+    "to_transformer_lens": "hosts",
 }
 """Module of each name, imported at the first use of the name. `__init__.pyi` has the types."""
 

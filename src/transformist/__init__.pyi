@@ -17,6 +17,7 @@ from transformist.hosts import (
     save,
     search_host,
     to_torch,
+    to_transformer_lens,
 )
 from transformist.language import Program, outputs, program
 from transformist.model import (
@@ -123,6 +124,7 @@ __all__ = [
     "split_heads",
     "tie_break",
     "to_torch",
+    "to_transformer_lens",
 ]
 
 __version__: str

@@ -7,6 +7,7 @@ from transformist.hosts.model_certificates import unproved
 from transformist.hosts.saved_model import load, load_certificates, save
 from transformist.hosts.torch_conversion import from_torch, to_torch
 from transformist.hosts.torch_encoder import read_encoder
+from transformist.hosts.transformer_lens_bridge import to_transformer_lens
 
 __all__ = [
     "certify",
@@ -19,5 +20,6 @@ __all__ = [
     "save",
     "search_host",
     "to_torch",
+    "to_transformer_lens",
     "unproved",
 ]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from transformist.errors import InvalidValue
 from transformist.host_evaluation import HOST_CLASSES, HostEvaluation
-from transformist.hosts.host import Unhostable
+from transformist.hosts.host import HOSTS, Unhostable
 from transformist.hosts.host_comparison import HostSearch, NoAnswer
 from transformist.hosts.model_card import card, table
 from transformist.hosts.named_arrays import NO_FACTS, description
@@ -180,7 +180,7 @@ def _fitted(
     # The reference of the comparison is the model as it was given: a rewriting that changed an
     # answer would be found there, as a wrong weight is.
     fitting = rewritten(with_softmax(model, stock.host, max_length), stock.masks)
-    plain = plain_model(fitting, stock.host, stock.masks, max_length)
+    plain = plain_model(fitting, stock.host, stock.masks, max_length, HOSTS[stock.host].options)
     plain = replace(plain, arithmetic=arithmetic)
     stock.require(plain, stock.host)
     tokens = vocabulary_of(model, plain.answers if stock.generates else ())

@@ -136,7 +136,11 @@ class PlainModel:
 
 
 def plain_model(
-    model: Transformer, host: str, masks: tuple[Mask, ...], max_length: int | None
+    model: Transformer,
+    host: str,
+    masks: tuple[Mask, ...],
+    max_length: int | None,
+    options: Mapping[str, Any] = NO_OPTIONS,
 ) -> PlainModel:
     """Return the arrays of a transformer that a host of these masks can hold.
 
@@ -145,6 +149,7 @@ def plain_model(
         host: the name of the host, for refusals.
         masks: the masks that its heads may have.
         max_length: the longest input, for a model without N.
+        options: the options with which a program is compiled for the host, for refusals.
 
     Raises:
         Unhostable: for a part that the host does not have.
@@ -160,7 +165,7 @@ def plain_model(
         ((3, 8), (9, 8), (False, True))
 
     """
-    activation = require_plain(model, host, masks)
+    activation = require_plain(model, host, masks, options)
     arrays = named_arrays(model, FORMAT)
     is_binary = isinstance(model.read_out, Binary)
     # A recognizer accepts if y > 0. With the rows 0 and y, the first on a tie is `no`.
@@ -240,7 +245,12 @@ def _layer(layer: Layer, arrays: Mapping[str, Matrix], prefix: str, width: int) 
     )
 
 
-def require_plain(model: Transformer, host: str, masks: tuple[Mask, ...]) -> str:
+def require_plain(
+    model: Transformer,
+    host: str,
+    masks: tuple[Mask, ...],
+    options: Mapping[str, Any] = NO_OPTIONS,
+) -> str:
     """Require a model that a host of these masks can hold, and return its activation.
 
     Raises:
@@ -296,7 +306,7 @@ def require_plain(model: Transformer, host: str, masks: tuple[Mask, ...]) -> str
                 f"{len(reused)} slots that hold several numbers",
             ),
         },
-        HOSTS[host].options,
+        options,
     )
     return activations[0]
 

@@ -47,7 +47,7 @@ def with_softmax(model: Transformer, host: str, max_length: int | None) -> Trans
     except NoSharpness as reason:
         # A part that the host lacks in any case is named first.
         soft = _each_head(model, lambda head: replace(head, weighting=Weighting.SOFTMAX))
-        require_plain(soft, host, tuple(Mask))
+        require_plain(soft, host, tuple(Mask), HOSTS[host].options)
         raise Unhostable(
             f"in {host}, heads must have softmax, and scores from which its sharpness follows",
             received=f"{reason}",
