@@ -12,7 +12,7 @@ from drawn_models import drawn
 
 import transformist as tf
 from transformist.compiler.uncompilable import Uncompilable
-from transformist.errors import InputTooLong, InvalidValue, UnknownSymbol
+from transformist.errors import CoarserFormat, InputTooLong, InvalidValue, UnknownSymbol
 from transformist.hosts import transformer_lens_bridge
 from transformist.hosts.optional_library import MissingLibrary
 from transformist.programs import PROGRAMS
@@ -133,6 +133,15 @@ def test_drawn_models_have_their_numbers(activation, front):
         *_, (_, z) = model.streams([x], "float64")
         found = cache["resid_post", len(model.layers) - 1][0].detach().numpy()
         assert found[:, :-1] == pytest.approx(np.asarray(z[0]), rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.hosts
+def test_a_format_coarser_than_that_of_the_compiler_is_warned_of():
+    program = PROGRAMS["parity"]
+    model = tf.compile(program, max_length=9, masks="future", reuse=False, arithmetic="float64")
+    with pytest.warns(CoarserFormat, match="for float64: in float32 .* of the bridge") as warned:
+        tf.to_transformer_lens(model)
+    assert warned[0].filename == __file__
 
 
 @pytest.mark.hosts

@@ -8,10 +8,9 @@ import os
 import re
 from pathlib import Path
 from typing import Any
-from warnings import warn
 
-from transformist.arithmetic import Arithmetic, number_system
-from transformist.errors import CoarserFormat, InvalidValue, UnknownName, is_name, require_type
+from transformist.arithmetic import Arithmetic
+from transformist.errors import InvalidValue, UnknownName, is_name, require_type
 from transformist.hosts.checkpoint import with_searches
 from transformist.hosts.host import CHECKPOINT_FILES, HOSTS
 from transformist.hosts.host_comparison import (
@@ -19,6 +18,7 @@ from transformist.hosts.host_comparison import (
     compare_host,
     planned_comparison,
     search_logits,
+    warn_if_coarser,
 )
 from transformist.hosts.model_card import SEARCHED
 from transformist.hosts.named_arrays import require_format, require_hostable
@@ -26,7 +26,6 @@ from transformist.hosts.plain_model import FORMAT
 from transformist.hosts.whole_directory import replace_directory, require_free
 from transformist.hosts.whole_file import path_of, replace_file, require_writable, resolved
 from transformist.model import Transformer
-from transformist.rounding import is_as_fine
 from transformist.settings import whole_length
 
 LOG = logging.getLogger(__name__)
@@ -96,16 +95,7 @@ def export(
     _require_host(host)
     # A name that no arithmetic has is refused, with a list of the names.
     name = require_format(getattr(arithmetic, "name", arithmetic), "export")
-    system, built_for = number_system(name), model.built_for
-    if built_for is not None and not is_as_fine(system, number_system(built_for)):
-        warn(
-            CoarserFormat(
-                f"the model is compiled for {built_for}: in {name} its answers may be wrong, and "
-                f"the answers of the file with them; certify(model, {name!r}) says to which length "
-                "they are right"
-            ),
-            stacklevel=2,
-        )
+    warn_if_coarser(model, name, "file")
     require_type(
         claim,
         str,

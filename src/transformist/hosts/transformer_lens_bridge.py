@@ -15,7 +15,12 @@ from numpy.typing import NDArray
 
 from transformist.errors import InvalidValue, TransformistError
 from transformist.hosts.host import Unhostable
-from transformist.hosts.host_comparison import Differs, compare_host, planned_comparison
+from transformist.hosts.host_comparison import (
+    Differs,
+    compare_host,
+    planned_comparison,
+    warn_if_coarser,
+)
 from transformist.hosts.named_arrays import require_hostable
 from transformist.hosts.next_token import answer_logits, word_vectors
 from transformist.hosts.optional_library import optional
@@ -76,6 +81,10 @@ def to_transformer_lens(model: Transformer, max_length: int | None = None) -> Tr
             and the bridge is bidirectional. `compile` gives one with `masks="future", reuse=False`.
         max_length: the longest input, for a model without N.
 
+    Warns:
+        CoarserFormat: for a model that is compiled for a finer format than float32. In float32 it
+            and the bridge may answer wrongly.
+
     Raises:
         InvalidValue: for a part that the native class does not have, symbols or labels without
             texts, a model of any length without `max_length`, an answer that differs, or if
@@ -99,6 +108,7 @@ def to_transformer_lens(model: Transformer, max_length: int | None = None) -> Tr
         max_length = whole_length(max_length, WHERE, optional=True)
     for library in ("torch", "transformer_lens"):
         optional(library, EXTRA, WHERE)
+    warn_if_coarser(model, FORMAT, "bridge")
     try:
         mask = _mask_of(model)
         plain = with_constant(plain_model(model, NAME, (mask,), max_length, OPTIONS))
