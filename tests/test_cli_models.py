@@ -171,9 +171,10 @@ class TestNames:
         path.write_text(TWO_PROGRAMS)
         code, _, err = run(capsys, *command, f"{path}:descending", "--host", "gpt2")
         assert code == 2 and "a select that is none of these; use only these" in err
-        assert "answered_after" not in err
+        assert "answered_after" not in err and "masks=any" not in err
+        assert "for gpt2, after its input" in err
         assert (command[0] == "export") == ("a host of all masks: transformist export" in err)
-        assert command[0] == "certify" or "masks=any" not in err
+        assert (command[0] == "certify") == ("is certified without --host" in err)
 
 
 class TestRun:

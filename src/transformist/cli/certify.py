@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,6 +15,7 @@ from transformist.bisection import largest_below
 from transformist.cli.large_programs import warn_of_symbols, warn_of_weights
 from transformist.cli.options import PositionCodes, Set
 from transformist.cli.printing import Json, out, print_json, shown_warnings, wide, working
+from transformist.compiler.target import refused_in
 from transformist.compiler.uncompilable import Uncompilable
 from transformist.errors import InvalidValue
 from transformist.hosts import (
@@ -126,7 +128,8 @@ def command(
     code = {"position_codes": position_codes}
     named = find_model(model, with_options(read_settings(settings), code))
     name, longest = named.name, None if length is None else read_positive(length, "--max-length")
-    named = _with_options(named, longest, host)
+    with _refused_in(host):
+        named = _with_options(named, longest, host)
     after, in_words = "", ""
     if isinstance(named, NamedProgram) and named.answers_after:
         after, in_words = named.answers_after, named.after_in_words
@@ -134,7 +137,8 @@ def command(
     _say_how_long_to_compile(named)
     with working(f"certifying {name}"), shown_warnings():
         arithmetic = arithmetic or _own_format(named)
-        built = _built(named, longest or USUAL, arithmetic)
+        with _refused_in(host):
+            built = _built(named, longest or USUAL, arithmetic)
         longest = longest or getattr(built, "max_length", None) or USUAL
         orders = ("any", "reference") if order == "any" and host is None else (order,)
         _say_how_long_to_prove(built, 2 * len(orders))  # each is found, and then checked
@@ -169,6 +173,18 @@ def command(
         if shorter:
             out.print(f"compiled for N = {shorter}, {name} is shown to hold", markup=False)
     return 0 if found[0].holds else 1
+
+
+@contextmanager
+def _refused_in(host: str | None) -> Iterator[None]:
+    """Refuse a program that is compiled for a host without the advice to choose other masks."""
+    try:
+        yield
+    except Uncompilable as refusal:
+        if host is None:
+            raise
+        certified = "the model itself is certified without --host"
+        raise refused_in(host, refusal, certified) from None
 
 
 def _say_how_long_to_compile(named: NamedModel) -> None:

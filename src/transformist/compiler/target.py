@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from transformist.compiler.uncompilable import Uncompilable
+from transformist.errors import InvalidValue
 from transformist.model import Mask
 
 
@@ -79,3 +81,20 @@ TARGETS: Mapping[str, Target] = {
     ),
 }
 """The targets, by the option `masks`."""
+
+
+def refused_in(host: str, refusal: Uncompilable, otherwise: str) -> InvalidValue:
+    """The refusal of a program for a host, whose masks nobody can choose.
+
+    Args:
+        host: the name of the host.
+        refusal: that of the compiler.
+        otherwise: what can be done without this host, in place of compiling with other masks.
+
+    """
+    return InvalidValue(
+        f"for {host}, {refusal.invariant}",
+        received=refusal.received,
+        where=refusal.where,
+        remedy=f"{refusal.remedy.removesuffix(OR_ANY_MASKS)}; {otherwise}",
+    )
