@@ -17,6 +17,9 @@ from transformist.hosts import transformer_lens_bridge
 from transformist.hosts.optional_library import MissingLibrary
 from transformist.programs import PROGRAMS
 
+# TransformerLens takes seven seconds to import.
+pytestmark = pytest.mark.slow
+
 PAGE = Path(__file__).parents[2] / "docs" / "transformer-lens.md"
 CAUSAL = {
     *("dyck-1", "dyck-k-d", "shuffle-dyck-2", "induction-most-recent", "induction-most-frequent"),
