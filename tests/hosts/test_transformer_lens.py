@@ -120,22 +120,29 @@ def test_no_worked_program_is_left_out():
 
 @pytest.mark.hosts
 @pytest.mark.parametrize("activation", ["relu", "gelu", "gelu-tanh"])
-@pytest.mark.parametrize("front", [(), ("BOS",)])
-def test_drawn_models_have_their_numbers(activation, front):
+@pytest.mark.parametrize("has_front", [True, False])
+def test_drawn_models_have_their_numbers(activation, has_front):
     """Heads and networks of several sizes, biases everywhere, with and without BOS."""
     for seed in range(3):
         model = labelled(drawn(activation=activation, seed=seed, positions=False))
-        if not front:
-            embedding = model.embedding
-            words = {"symbols": ("a", "b"), "vectors": embedding.vectors[:2], "front": ()}
-            changed = dataclasses.replace(embedding, **words)
-            model = dataclasses.replace(model, embedding=changed)
+        model = model if has_front else without_front(model)
         bridge = tf.to_transformer_lens(model)
         x = "abba"
         _, cache = bridge.run_with_cache(x)
         *_, (_, z) = model.streams([x], "float64")
         found = cache["resid_post", len(model.layers) - 1][0].detach().numpy()
         assert found[:, :-1] == pytest.approx(np.asarray(z[0]), rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.hosts
+@pytest.mark.parametrize("has_front", [True, False])
+def test_symbols_in_front_are_added_once_and_can_be_left_out(has_front):
+    model = labelled(drawn(positions=False))
+    model = model if has_front else without_front(model)
+    bridge = tf.to_transformer_lens(model)
+    assert bridge.to_str_tokens("ab") == ["<bos>"] * has_front + ["a", "b"]
+    assert bridge.to_tokens(["ab", "b"]).shape == (2, 2 + has_front)
+    assert bridge.to_str_tokens("ab", prepend_bos=False) == ["a", "b"]
 
 
 @pytest.mark.hosts
@@ -190,6 +197,13 @@ def test_compatibility_mode_keeps_stream_and_answers():
     assert (before.argmax(-1) == after.argmax(-1)).all()
     for k in range(2):
         assert (cache["resid_post", k] - same["resid_post", k]).abs().max() < 1e-12
+
+
+def without_front(model):
+    """The drawn model without BOS."""
+    words = {"symbols": ("a", "b"), "vectors": model.embedding.vectors[:2], "front": ()}
+    embedding = dataclasses.replace(model.embedding, **words)
+    return dataclasses.replace(model, embedding=embedding)
 
 
 def labelled(model, **changes):
