@@ -174,7 +174,7 @@ class TestNames:
         assert "answered_after" not in err and "masks=any" not in err
         assert "for gpt2, after its input" in err
         assert (command[0] == "export") == ("a host of all masks: transformist export" in err)
-        assert (command[0] == "certify") == ("is certified without --host" in err)
+        assert (command[0] == "certify") == ("or leave out --host" in err)
 
 
 class TestRun:

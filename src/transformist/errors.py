@@ -190,7 +190,7 @@ class NotRepresentable(TransformistError, ArithmeticError):
 
 
 class Undecided(TransformistError, ArithmeticError):
-    """A choice, as of the largest score, that the balls of `interval` are too wide to make."""
+    """A choice, as of the largest score, or a claim, for which balls of `interval` are too wide."""
 
 
 class UndefinedValue(TransformistError, ArithmeticError):

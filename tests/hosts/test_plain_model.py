@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import json
+import math
 import os
 import pathlib
 import sys
@@ -15,12 +16,13 @@ from drawn_models import drawn
 import transformist as tf
 from transformist.errors import InvalidValue, NotFinite
 from transformist.hosts import bert, gpt2, llama
-from transformist.hosts.host import CHECKPOINT_FILES, Unhostable
+from transformist.hosts.host import CHECKPOINT_FILES, HOSTS, Unhostable
 from transformist.hosts.neutral_norms import LAYER_PINS, MEAN_SQUARE_PINS, neutral_norm
 from transformist.hosts.plain_model import (
     as_tensor,
     plain_model,
     rescaled,
+    slot_exponents,
     stacked,
     widened,
     with_constant,
@@ -78,6 +80,35 @@ def test_a_plain_model_and_its_passes_have_the_logits_of_the_model(seed, with_ou
         _, z = logits(full, ids)
         assert z.sum(axis=1) == pytest.approx(np.zeros(len(ids)), abs=1e-9)
         assert (z[:, scaled.width] == 1).all() and abs(z[:, :-1]).max() <= 2
+
+
+@tf.program(alphabet="x01")
+def latest(x):
+    """A selection with values that no key has: its slots hold what softmax leaves over."""
+    before = x.predecessor(default="-")
+    names = {("1", "x"): "x"}
+    key = x.table(before, values=lambda own, last: names.get((own, last), "none"))
+    return x.select(key, mask="strict-future").rightmost(x, default="-").tag()
+
+
+@pytest.mark.parametrize("N", [4, 5, 15, 16, 64])
+def test_what_softmax_leaves_over_is_not_scaled_up(N):
+    model = tf.compile(latest, max_length=N, **FUTURE)
+    plain = plain_model(model, "gpt2", (Mask.FUTURE,), None)
+    exponents = slot_exponents(plain, model)
+    assert min(exponents) >= -math.log2(len(plain.positions)) - 1
+    # The largest numbers of a slot are kept at about 1.
+    assert exponents[model.stream.slots.index("i^2")] == math.ceil(math.log2(N**2))
+
+
+@pytest.mark.hosts
+@pytest.mark.slow
+@pytest.mark.parametrize("host", ["gpt2", "llama"])
+@pytest.mark.parametrize("N", [4, 5, 16, 48])
+def test_a_model_with_slots_that_hold_nothing_is_exported(host, N, tmp_path):
+    pytest.importorskip("transformers", reason="transformers is not installed (extra huggingface)")
+    model = tf.compile(latest, max_length=N, **HOSTS[host].options)
+    assert tf.export(model, tmp_path / "made", host=host).longest == N
 
 
 def test_heads_of_one_size_have_the_scores_of_the_heads():

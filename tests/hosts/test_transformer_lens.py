@@ -17,7 +17,7 @@ from transformist.hosts import transformer_lens_bridge
 from transformist.hosts.optional_library import MissingLibrary
 from transformist.programs import PROGRAMS
 
-# TransformerLens takes seven seconds to import.
+# TransformerLens takes seconds to import.
 pytestmark = pytest.mark.slow
 
 PAGE = Path(__file__).parents[2] / "docs" / "transformer-lens.md"
@@ -36,12 +36,11 @@ HELD += [(name, "none") for name in sorted(BIDIRECTIONAL)]
 @pytest.fixture(autouse=True)
 def library(request):
     if "hosts" in request.keywords:
-        reason = "transformer-lens is not installed (extra `transformer-lens`)"
+        reason = "transformer-lens is not installed (extra `lens`)"
         pytest.importorskip("transformer_lens", reason=reason)
 
 
-def compiled(name, masks, N=24):
-    N -= name == "dyck-k-d"  # its largest length is odd
+def compiled(name, masks, N=23):
     return tf.compile(PROGRAMS[name], max_length=N, masks=masks, reuse=False)
 
 
@@ -135,6 +134,20 @@ def test_drawn_models_have_their_numbers(activation, has_front):
 
 
 @pytest.mark.hosts
+def test_a_symbol_behind_stays_behind():
+    """TransformerLens removes an EOS from the end of tokens."""
+    model = labelled(drawn(positions=False, back=("EOS",)))
+    bridge = tf.to_transformer_lens(model)
+    assert bridge.to_str_tokens("ab") == ["<bos>", "a", "b", "<eos>"]
+    texts = ["ab", "b", "abbab"]
+    _, cache = bridge.run_with_cache(texts)
+    for k, text in enumerate(texts):
+        *_, (_, z) = model.streams([text], "float64")
+        found = cache["resid_post", len(model.layers) - 1][k, : len(text) + 2].detach().numpy()
+        assert found[:, :-1] == pytest.approx(np.asarray(z[0]), rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.hosts
 @pytest.mark.parametrize("has_front", [True, False])
 def test_symbols_in_front_are_added_once_and_can_be_left_out(has_front):
     model = labelled(drawn(positions=False))
@@ -171,7 +184,10 @@ def test_a_wrong_weight_is_found_before_the_bridge_is_returned(monkeypatch):
 def test_weights_of_another_version_are_refused(monkeypatch):
     names = {**transformer_lens_bridge.SUBLAYERS, "1": "mlp.first"}
     monkeypatch.setattr(transformer_lens_bridge, "SUBLAYERS", names)
-    with pytest.raises(InvalidValue, match=r"version 4\.3.*transformist\[transformer-lens\]"):
+    with pytest.raises(
+        InvalidValue,
+        match=r"of TransformerLens 4\.3; received version 4.* has shape .*transformist\[lens\]",
+    ):
         tf.to_transformer_lens(compiled("majority", "future"))
 
 
@@ -179,12 +195,12 @@ def test_weights_of_another_version_are_refused(monkeypatch):
 def test_a_text_is_refused_where_others_cut_or_replace_it():
     bridge = tf.to_transformer_lens(compiled("parity", "future", N=12))
     assert bridge.to_tokens("0" * 12).shape == (1, 13)
-    with pytest.raises(InputTooLong, match="at most 13 tokens, .* received 14"):
+    with pytest.raises(InputTooLong, match="at most N = 12 symbols; received 13; .*max_length=13"):
         bridge("0" * 13)
-    with pytest.raises(InputTooLong, match="received 14"):
+    with pytest.raises(InputTooLong, match="received 13"):
         bridge(["0", "0" * 13])
-    with pytest.raises(UnknownSymbol, match="'01x'.*'<bos>'"):
-        bridge("01x")
+    with pytest.raises(UnknownSymbol, match="received 'x' in '01x'"):
+        bridge(["01", "01x"])
 
 
 @pytest.mark.hosts
@@ -207,7 +223,7 @@ def without_front(model):
 
 
 def labelled(model, **changes):
-    """The model with two labels for each row of its stream."""
+    """The model with a label at every row, which is read from its first two slots."""
     width = model.stream.width
     read_out = tf.MultiClass(W_out=np.eye(2, width), labels=("no", "yes"), at="every")
     return dataclasses.replace(model, read_out=read_out, max_length=8, **changes)
@@ -220,19 +236,43 @@ def with_heads(**changes):
     return dataclasses.replace(model, layers=(dataclasses.replace(layer, heads=heads),))
 
 
+def reused(masks):
+    return tf.compile(PROGRAMS["equal-abc"], max_length=9, masks=masks, reuse=True)
+
+
+def with_symbols(*symbols):
+    model = labelled(drawn(positions=False))
+    embedding = dataclasses.replace(model.embedding, symbols=(*symbols, "BOS"))
+    return dataclasses.replace(model, embedding=embedding)
+
+
+def with_vectors(factor):
+    model = labelled(drawn(positions=False))
+    vectors = factor * model.embedding.vectors
+    return dataclasses.replace(
+        model, embedding=dataclasses.replace(model.embedding, vectors=vectors)
+    )
+
+
 @pytest.mark.hosts
 @pytest.mark.parametrize(
     ("model", "refusal"),
     [
         (lambda: with_heads(weighting="average-hard"), "softmax; .*weighting='softmax'"),
         (lambda: with_heads(mask="past"), "heads must have mask future.*masks='future'"),
-        (lambda: tf.compile(PROGRAMS["equal-abc"], max_length=9, masks="future"), "reuse=False"),
+        (lambda: reused("none"), "compile the program anew .*reuse=False, masks='none'"),
+        (lambda: reused("future"), "compile the program anew .*reuse=False, masks='future'"),
         (lambda: compiled("fraction-of-previous", "future"), "must be a label.*tf.to_torch"),
         (
             lambda: labelled(drawn(activation="gelu-sigmoid", positions=False)),
             "relu, gelu, gelu-tanh",
         ),
-        (lambda: dataclasses.replace(compiled("majority", "none"), max_length=None), "=512"),
+        (
+            lambda: dataclasses.replace(compiled("majority", "none"), max_length=None),
+            "bridge must .*=512",
+        ),
+        (lambda: with_symbols("a b", "c"), "symbols of a bridge .* call tf.to_torch"),
+        (lambda: with_vectors(1e-42), "weight of a bridge .*, or build it for shorter"),
         (lambda: tf.recipe("min").build(), "must be a Transformer"),
     ],
 )
@@ -248,7 +288,7 @@ def test_the_extra_is_named_where_the_library_is_missing(monkeypatch):
 
     model = compiled("majority", "none")
     monkeypatch.setattr("importlib.import_module", missing)
-    with pytest.raises(MissingLibrary, match=r"pip install 'transformist\[transformer-lens\]'"):
+    with pytest.raises(MissingLibrary, match=r"pip install 'transformist\[lens\]'"):
         tf.to_transformer_lens(model)
 
 

@@ -15,7 +15,7 @@ from transformist.bisection import largest_below
 from transformist.cli.large_programs import warn_of_symbols, warn_of_weights
 from transformist.cli.options import PositionCodes, Set
 from transformist.cli.printing import Json, out, print_json, shown_warnings, wide, working
-from transformist.compiler.target import refused_in
+from transformist.compiler.target import host_refusal
 from transformist.compiler.uncompilable import Uncompilable
 from transformist.errors import InvalidValue
 from transformist.hosts import (
@@ -128,7 +128,7 @@ def command(
     code = {"position_codes": position_codes}
     named = find_model(model, with_options(read_settings(settings), code))
     name, longest = named.name, None if length is None else read_positive(length, "--max-length")
-    with _refused_in(host):
+    with _compiling_for(host):
         named = _with_options(named, longest, host)
     after, in_words = "", ""
     if isinstance(named, NamedProgram) and named.answers_after:
@@ -137,7 +137,7 @@ def command(
     _say_how_long_to_compile(named)
     with working(f"certifying {name}"), shown_warnings():
         arithmetic = arithmetic or _own_format(named)
-        with _refused_in(host):
+        with _compiling_for(host):
             built = _built(named, longest or USUAL, arithmetic)
         longest = longest or getattr(built, "max_length", None) or USUAL
         orders = ("any", "reference") if order == "any" and host is None else (order,)
@@ -176,15 +176,15 @@ def command(
 
 
 @contextmanager
-def _refused_in(host: str | None) -> Iterator[None]:
+def _compiling_for(host: str | None) -> Iterator[None]:
     """Refuse a program that is compiled for a host without the advice to choose other masks."""
     try:
         yield
     except Uncompilable as refusal:
         if host is None:
             raise
-        certified = "the model itself is certified without --host"
-        raise refused_in(host, refusal, certified) from None
+        other = "or leave out --host, to certify the program compiled with any masks"
+        raise host_refusal(host, refusal, other) from None
 
 
 def _say_how_long_to_compile(named: NamedModel) -> None:

@@ -13,7 +13,7 @@ import typer
 from transformist.arithmetic import number_system
 from transformist.cli.options import Model, PositionCodes, Set
 from transformist.cli.printing import Json, out, print_json, shown_warnings, working
-from transformist.compiler.target import refused_in
+from transformist.compiler.target import host_refusal
 from transformist.compiler.uncompilable import Uncompilable
 from transformist.errors import InvalidValue
 from transformist.hosts import export
@@ -97,8 +97,8 @@ def command(
             if not HOSTS[host].options:
                 raise
             # The graph of ONNX has every mask and every position function.
-            elsewhere = f"a host of all masks: {command_for('onnx', 'float32')}"
-            raise refused_in(host, refusal, elsewhere) from None
+            other = f"or export to a host of all masks: {command_for('onnx', 'float32')}"
+            raise host_refusal(host, refusal, other) from None
         built = found.model
         if has_length and max_length is not None:
             _require_own_length(built, length, named.name)

@@ -83,18 +83,18 @@ TARGETS: Mapping[str, Target] = {
 """The targets, by the option `masks`."""
 
 
-def refused_in(host: str, refusal: Uncompilable, otherwise: str) -> InvalidValue:
-    """The refusal of a program for a host, whose masks nobody can choose.
+def host_refusal(host: str, refusal: Uncompilable, alternative: str) -> InvalidValue:
+    """Return the compiler's refusal as one for a host, without the advice to choose other masks.
 
     Args:
         host: the name of the host.
-        refusal: that of the compiler.
-        otherwise: what can be done without this host, in place of compiling with other masks.
+        refusal: of the program, compiled with the masks of the host.
+        alternative: what can be done without this host.
 
     """
     return InvalidValue(
         f"for {host}, {refusal.invariant}",
         received=refusal.received,
         where=refusal.where,
-        remedy=f"{refusal.remedy.removesuffix(OR_ANY_MASKS)}; {otherwise}",
+        remedy=f"{refusal.remedy.removesuffix(OR_ANY_MASKS)}; {alternative}",
     )

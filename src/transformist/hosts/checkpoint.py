@@ -320,7 +320,8 @@ def run(
                 raise _refusal(NoAnswer, "logits must be finite", "NaN or an infinity")
             if stock.generates and not np.isin(found[row, :n].argmax(-1), answers).all():
                 invariant = "the token with the largest logit must be an answer"
-                raise _refusal(NoAnswer, invariant, "another token")
+                text = joint.join(tokenizer.convert_ids_to_tokens(rows[row]))
+                raise _refusal(NoAnswer, invariant, f"another token on {text!r:.60}")
         if stock.generates:
             found = found[..., answers]
         # float64 holds the difference of two numbers of float32 with its sign.

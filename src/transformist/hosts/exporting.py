@@ -14,14 +14,14 @@ from transformist.errors import InvalidValue, UnknownName, is_name, require_type
 from transformist.hosts.checkpoint import with_searches
 from transformist.hosts.host import CHECKPOINT_FILES, HOSTS
 from transformist.hosts.host_comparison import (
+    Differs,
     HostComparison,
     compare_host,
     planned_comparison,
     search_logits,
-    warn_if_coarser,
 )
 from transformist.hosts.model_card import SEARCHED
-from transformist.hosts.named_arrays import require_format, require_hostable
+from transformist.hosts.named_arrays import require_format, require_hostable, warn_if_coarser
 from transformist.hosts.plain_model import FORMAT
 from transformist.hosts.whole_directory import replace_directory, require_free
 from transformist.hosts.whole_file import path_of, replace_file, require_writable, resolved
@@ -95,7 +95,8 @@ def export(
     _require_host(host)
     # A name that no arithmetic has is refused, with a list of the names.
     name = require_format(getattr(arithmetic, "name", arithmetic), "export")
-    warn_if_coarser(model, name, "file")
+    how_far = f"certify(model, {name!r}) says to which length they are right"
+    warn_if_coarser(model, name, "file", how_far)
     require_type(
         claim,
         str,
@@ -122,7 +123,19 @@ def export(
     facts = {"claim": claim, "license": license, "compared": dataclasses.asdict(planned)}
     LOG.debug("making the weights for %s in %s", host, name)
     data = room.write(model, name, max_length, facts)
-    compare_host(model, room.run(data), expected, planned)
+    try:
+        compare_host(model, room.run(data), expected, planned)
+    except Differs as refusal:
+        if HOSTS[host].suffix:
+            raise
+        # A checkpoint has no wider format than float32.
+        raise Differs(
+            refusal.invariant,
+            received=refusal.received,
+            where=refusal.where,
+            remedy="nothing was written; export the model with host='onnx', or build it for "
+            "another N",
+        ) from None
     if not HOSTS[host].suffix:
         # The weights and the tokenizer stay those that were compared: the card tells more.
         searches = [

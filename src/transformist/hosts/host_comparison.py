@@ -9,17 +9,15 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
-from warnings import warn
 
 import numpy as np
 
 from transformist.arithmetic import number_system
-from transformist.errors import CoarserFormat, InvalidValue
+from transformist.errors import InvalidValue
 from transformist.hosts.host import Logits
 from transformist.hosts.named_arrays import answer_from, longest_input, named_arrays, token_ids
 from transformist.memory import free_memory
 from transformist.model import LanguageModel, Outputs, RealVector, Symbol, Transformer
-from transformist.rounding import is_as_fine
 from transformist.verify.recognizer_strings import grown_strings
 
 LOG = logging.getLogger(__name__)
@@ -188,28 +186,6 @@ def _rows_in(memory: int, has_heads: bool, weights: int) -> int:
     # p r² + w r ≤ m holds for r = ⌊(√(w² + 4 p m) − w) / 2p⌋, the root rounded down.
     p, w = BYTES_A_PAIR * has_heads, BYTES_A_WEIGHT * weights
     return (math.isqrt(w * w + 4 * p * memory) - w) // (2 * p) if p else memory // w
-
-
-def warn_if_coarser(model: Transformer, arithmetic: str, copy: str) -> None:
-    """Warn the caller's caller of a format coarser than the one that a model is compiled for.
-
-    Args:
-        model: the transformer.
-        arithmetic: the format in which the model and its copy in other software are compared.
-        copy: what the copy is, such as "file".
-
-    """
-    built_for = model.built_for
-    if built_for is None or is_as_fine(number_system(arithmetic), number_system(built_for)):
-        return
-    warn(
-        CoarserFormat(
-            f"the model is compiled for {built_for}: in {arithmetic} its answers may be wrong, and "
-            f"the answers of the {copy} with them; certify(model, {arithmetic!r}) says to which "
-            "length they are right"
-        ),
-        stacklevel=3,
-    )
 
 
 def compare_host(

@@ -11,12 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from numbers import Rational
 from typing import Any
+from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from transformist.arithmetic import Arithmetic, number_system
-from transformist.errors import InvalidValue, UndefinedValue, UnknownName
+from transformist.errors import CoarserFormat, InvalidValue, UndefinedValue, UnknownName
 from transformist.model import (
     Layer,
     Outputs,
@@ -29,6 +30,7 @@ from transformist.model import (
 )
 from transformist.model.parameter import Parameterized
 from transformist.model.stream import NOTHING
+from transformist.rounding import is_as_fine
 
 FORMATS = ("float64", "float32", "float16", "bfloat16")
 """The number formats of exported models."""
@@ -159,6 +161,28 @@ def require_format(name: object, where: str) -> str:
     if given not in FORMATS:
         raise UnknownName.among("format of other software", given, FORMATS, where)
     return given
+
+
+def warn_if_coarser(model: Transformer, arithmetic: str, copy: str, remedy: str) -> None:
+    """Warn, at the line of the user's call, that a model is compiled for a finer format.
+
+    Args:
+        model: the transformer.
+        arithmetic: the format in which the model and its copy in other software are compared.
+        copy: what the copy is, such as "file".
+        remedy: the action that helps.
+
+    """
+    built_for = model.built_for
+    if built_for is None or is_as_fine(number_system(arithmetic), number_system(built_for)):
+        return
+    warn(
+        CoarserFormat(
+            f"the model is compiled for {built_for}: in {arithmetic} its answers may be wrong, and "
+            f"the answers of the {copy} with them; {remedy}"
+        ),
+        stacklevel=3,
+    )
 
 
 def require_hostable(model: Any, where: str) -> None:

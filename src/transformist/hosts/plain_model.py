@@ -123,7 +123,11 @@ class PlainModel:
 
     @property
     def head_size(self) -> int:
-        """The least power of 4, at least `HEAD`, that holds every query and value: √ is exact."""
+        """The size of a head in a checkpoint, at least `HEAD`."""
+        return self.head_size_from(HEAD)
+
+    def head_size_from(self, least: int) -> int:
+        """The smallest power of 4 that is at least every d_key and d_value, and `least`."""
         # Hosts multiply scores by 1/√d_head. With d_head a power of 4 the root is a power of two,
         # and the weights that undo the factor (`stacked`) are exact.
         sizes = (
@@ -132,7 +136,7 @@ class PlainModel:
             for head in layer.heads
             for size in (len(head.b_Q), len(head.b_V))
         )
-        return int(4 ** math.ceil(math.log(max(HEAD, *sizes, HEAD), 4)))
+        return int(4 ** math.ceil(math.log(max([least, *sizes]), 4)))
 
 
 def plain_model(
@@ -413,7 +417,10 @@ def slot_exponents(plain: PlainModel, model: Transformer) -> tuple[int, ...]:
     sizes = abs(plain.positions).max(axis=0, initial=0)
     for _, z in model.streams(inputs, "float64"):
         sizes = np.maximum(sizes, abs(np.asarray(z)).max(axis=(0, 1), initial=0))
-    return tuple(math.ceil(math.log2(size)) if size else 0 for size in sizes.tolist())
+    # The smallest numbers that a model is made to hold are about the share of one row, 1/r. Less is
+    # what softmax leaves over where no key matches: scaled up, it would spoil the other slots.
+    least = -len(plain.positions).bit_length()
+    return tuple(max(least, math.ceil(math.log2(size))) if size else 0 for size in sizes.tolist())
 
 
 def with_constant(plain: PlainModel) -> PlainModel:

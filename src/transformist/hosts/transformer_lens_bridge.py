@@ -1,13 +1,14 @@
-"""A transformer as a native model of TransformerLens, whose residual stream has the same slots.
+"""Conversion of a transformer to a `TransformerBridge`.
 
-The native class has no norms here, so that the stream holds the numbers of the model as they are;
-checkpoints of stock classes scale slots and add others, which make norms neutral.
+The bridge is a native model of TransformerLens without norms, so that its residual stream holds the
+numbers of the model, unscaled. A checkpoint of `export` scales the slots instead, and adds slots
+that make its norms neutral.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,13 +16,8 @@ from numpy.typing import NDArray
 
 from transformist.errors import InvalidValue, TransformistError
 from transformist.hosts.host import Unhostable
-from transformist.hosts.host_comparison import (
-    Differs,
-    compare_host,
-    planned_comparison,
-    warn_if_coarser,
-)
-from transformist.hosts.named_arrays import require_hostable
+from transformist.hosts.host_comparison import Differs, compare_host, planned_comparison
+from transformist.hosts.named_arrays import require_hostable, warn_if_coarser
 from transformist.hosts.next_token import answer_logits, word_vectors
 from transformist.hosts.optional_library import optional
 from transformist.hosts.plain_model import (
@@ -43,13 +39,21 @@ from transformist.settings import whole_length
 if TYPE_CHECKING:
     from transformer_lens.model_bridge import TransformerBridge
 
-NAME, EXTRA, WHERE = "TransformerLens", "transformer-lens", "to_transformer_lens"
+NAME, EXTRA, WHERE = "TransformerLens", "lens", "to_transformer_lens"
 
-OPTIONS: Mapping[str, Any] = {"weighting": "softmax", "masks": "future", "reuse": False}
-"""The options with which a program is compiled for it."""
+OPTIONS: Mapping[str, Any] = {"weighting": "softmax", "reuse": False}
+"""Options with which a program is compiled for TransformerLens, `masks` aside."""
 
 ACTIVATIONS_HELD = ("relu", "gelu", "gelu-tanh")
-"""The activations that the native class has."""
+"""The activations of native models."""
+
+WORDS = {
+    "a checkpoint": "a bridge",
+    "exported model": "bridge",
+    "export it with host='onnx'": "call tf.to_torch(model)",
+    "export the model with host='onnx', or for": "call tf.to_torch(model), or build it for",
+}
+"""Words of refusals by code that `export` has too, and those that stand here in their place."""
 
 SUBLAYERS = {
     **{letter: f"attn.{letter.lower()}" for letter in "QKVO"},
@@ -63,22 +67,28 @@ def to_transformer_lens(model: Transformer, max_length: int | None = None) -> Tr
     """Return a transformer as a `TransformerBridge` of TransformerLens, in float32.
 
     Coordinate k of the residual stream is the slot `model.stream.slots[k]`, with the numbers that
-    `model.run` gives, up to rounding; one more coordinate, the last, holds 1. The number of layers
-    and of heads is that of the model. Heads have one size, the least power of 4 that holds every
-    query and value: the first coordinates are those of the model's head, of which the queries have
-    a factor, as TransformerLens divides scores by the root of this size. Networks have the units of
-    the largest one. What a model has less is filled up with zeros.
+    `model.run` gives, up to rounding. The last coordinate is 1 in every row; the bias of the logits
+    is read from it.
 
-    Tokens are those of a checkpoint that `export` writes, with its tokenizer: texts of symbols and
-    of answers, where `no` and `yes` are those of a recognizer. The answer is the token with the
-    largest logit, at the last row or at every row, as the model is read.
+    Every layer has as many heads as the largest layer of the model, and at least one; the heads of
+    the model come first. Added heads have weights 0: their pattern is uniform, and they write 0.
+    Added hidden units have weights 0 too. `d_head` is the smallest power of 4 that is at least
+    every d_key and d_value. TransformerLens divides scores by √d_head, and the model by √d_key, so
+    W_Q and b_Q are multiplied by √(d_head/d_key): scores and patterns are those of the model.
 
-    The bridge is compared with the model in float32 before it is returned, on the inputs on which
-    `export` compares. A certificate is of other evaluations: it says nothing of the bridge.
+    Tokens and tokenizer are those of a checkpoint that `export` writes. The answer is the token
+    with the largest logit, at the last row or at every row, as the model is read; a recognizer
+    answers `yes` or `no`. The first answer has the logit 0, and tokens that are no answers −1024.
+
+    The answers of the bridge are compared with those of the model in float32 before it is returned,
+    on the inputs on which `export` compares. `certify` proves nothing about the bridge, which
+    computes with other kernels.
 
     Args:
-        model: the transformer, with softmax; all its heads have the mask `future`, or all have none
-            and the bridge is bidirectional. `compile` gives one with `masks="future", reuse=False`.
+        model: a transformer without norms, whose heads have softmax and all the mask `future` (a
+            causal bridge) or all the mask `none` (a bidirectional one); each number has a slot of
+            its own, and the answer is a label. `compile` gives it with `masks="future",
+            reuse=False`, or with `masks="none", reuse=False`.
         max_length: the longest input, for a model without N.
 
     Warns:
@@ -86,10 +96,12 @@ def to_transformer_lens(model: Transformer, max_length: int | None = None) -> Tr
             and the bridge may answer wrongly.
 
     Raises:
-        InvalidValue: for a part that the native class does not have, symbols or labels without
-            texts, a model of any length without `max_length`, an answer that differs, or if
-            TransformerLens (extra `transformer-lens`) is not installed.
+        MissingLibrary: if TransformerLens (extra `lens`) is not installed.
+        InvalidValue: for a part that a native model does not have, symbols or labels that have the
+            same text or contain white space, a model of any length without `max_length`, or an
+            answer that differs.
         NotFinite: for a weight that is not a normal number of float32.
+        TransformistError: if the model itself refuses an input in float32.
 
     Example:
         >>> import transformist as tf
@@ -108,10 +120,11 @@ def to_transformer_lens(model: Transformer, max_length: int | None = None) -> Tr
         max_length = whole_length(max_length, WHERE, optional=True)
     for library in ("torch", "transformer_lens"):
         optional(library, EXTRA, WHERE)
-    warn_if_coarser(model, FORMAT, "bridge")
+    warn_if_coarser(model, FORMAT, "bridge", f"compile the program with arithmetic={FORMAT!r}")
     try:
         mask = _mask_of(model)
-        plain = with_constant(plain_model(model, NAME, (mask,), max_length, OPTIONS))
+        options = {**OPTIONS, "masks": str(mask)}
+        plain = with_constant(plain_model(model, NAME, (mask,), max_length, options))
         _require_activation(plain)
         tokens = vocabulary_of(model, plain.answers)
         bridge = _bridge(plain, tokens, mask)
@@ -123,16 +136,16 @@ def to_transformer_lens(model: Transformer, max_length: int | None = None) -> Tr
 
 
 def _mask_of(model: Transformer) -> Mask:
-    """The mask that all heads must have: that of the first head, or `future` if it is another."""
+    """The mask required of every head: `none` if the first head has it, else `future`."""
     masks = [head.mask for layer in model.layers for head in layer.heads]
     return Mask.NONE if masks[:1] == [Mask.NONE] else Mask.FUTURE
 
 
 def _require_activation(plain: PlainModel) -> None:
-    """Require an activation of the native class.
+    """Require an activation of native models.
 
     Raises:
-        Unhostable: for another one.
+        Unhostable: for another activation.
 
     """
     held = plain.activation in ACTIVATIONS_HELD
@@ -151,7 +164,7 @@ def _bridge(plain: PlainModel, tokens: Vocabulary, mask: Mask) -> TransformerBri
         n_layers=len(plain.layers),
         d_model=plain.width,
         n_heads=plain.most_heads,
-        d_head=_head_size(plain),
+        d_head=plain.head_size_from(1),
         d_mlp=plain.most_hidden,
         act_fn=ACTIVATIONS[plain.activation],
         n_ctx=len(plain.positions),
@@ -165,30 +178,18 @@ def _bridge(plain: PlainModel, tokens: Vocabulary, mask: Mask) -> TransformerBri
         name: torch.tensor(as_tensor(name, each))
         for name, each in _weights(plain, tokens, config.d_head).items()
     }
-    _require_names(bridge, weights)
+    _require_parameters(bridge, weights)
     bridge.load_state_dict(weights, strict=False)
     # `boot_native` would try the tokenizer on the text "a", which may be no symbol, to find out
-    # whether it adds tokens.
+    # whether it adds tokens. A tokenizer that is said to append EOS has it removed again.
     bridge.tokenizer = _tokenizer(tokens)
-    has_front = bool(tokens.front)
-    bridge.cfg.tokenizer_prepends_bos = bridge.cfg.default_prepend_bos = has_front
-    bridge.cfg.tokenizer_appends_eos = bool(tokens.back)
+    bridge.cfg.tokenizer_prepends_bos = bridge.cfg.default_prepend_bos = bool(tokens.front)
+    bridge.cfg.tokenizer_appends_eos = False
     return bridge.eval()
 
 
-def _head_size(plain: PlainModel) -> int:
-    """The least power of 4 that holds every query and value, so that its root is exact."""
-    sizes = [
-        size
-        for layer in plain.layers
-        for head in layer.heads
-        for size in (len(head.b_Q), len(head.b_V))
-    ]
-    return int(4 ** math.ceil(math.log(max(1, *sizes, 1), 4)))
-
-
 def _weights(plain: PlainModel, tokens: Vocabulary, size: int) -> dict[str, Matrix]:
-    """The arrays of the native class by their names in a bridge."""
+    """The arrays of a native model by their names in a bridge."""
     found = {
         "embed.weight": word_vectors(plain, tokens),
         "pos_embed.weight": plain.positions,
@@ -207,29 +208,32 @@ def _weights(plain: PlainModel, tokens: Vocabulary, size: int) -> dict[str, Matr
     return found
 
 
-def _require_names(bridge: TransformerBridge, weights: Mapping[str, Any]) -> None:
-    """Require the names and shapes of the weights in a bridge.
+def _require_parameters(bridge: TransformerBridge, weights: Mapping[str, Any]) -> None:
+    """Require parameters of a bridge with the names and shapes of these weights.
 
     Raises:
         InvalidValue: for a version of TransformerLens with others.
 
     """
     own = {name: tuple(each.shape) for name, each in bridge.state_dict().items()}
+    del own["unembed.bias"]  # which a bridge adds to an unembedding, as zeros
     given = {name: tuple(each.shape) for name, each in weights.items()}
-    # An unembedding gets a bias of zeros in a bridge.
-    if {name: own[name] for name in own if name != "unembed.bias"} != given:
+    others = sorted(name for name in own | given if own.get(name) != given.get(name))
+    if others:
+        name = others[0]
         raise InvalidValue(
-            "TransformerLens must have the weights of its version 4.3",
-            received=f"{[*(own.items() ^ given.items())]}"[:200],
+            "a bridge must have the parameters of TransformerLens 4.3",
+            received=f"version {version('transformer-lens')}, where {name} has shape "
+            f"{own.get(name)} in place of {given.get(name)}",
             where=WHERE,
-            remedy="run: pip install 'transformist[transformer-lens]', for a tested version",
+            remedy=f"run: pip install 'transformist[{EXTRA}]', for a tested version",
         )
 
 
 def _tokenizer(tokens: Vocabulary) -> Any:
-    """The tokenizer of a checkpoint, which pads on the right and cuts no text."""
+    """The tokenizer of a checkpoint, which pads on the right and refuses what it would cut."""
     tokenizers = optional("tokenizers", EXTRA, WHERE)
-    return optional("transformist.hosts.whole_texts", EXTRA, WHERE).WholeTexts(
+    return optional("transformist.hosts.strict_tokenizer", EXTRA, WHERE).StrictTokenizerFast(
         tokenizer_object=tokenizers.Tokenizer.from_str(tokens.tokenizer().decode()),
         bos_token=tokens.texts[tokens.bos],
         eos_token=tokens.texts[tokens.eos],
@@ -241,11 +245,10 @@ def _tokenizer(tokens: Vocabulary) -> Any:
 def _logits(
     bridge: TransformerBridge, model: Transformer, tokens: Vocabulary
 ) -> Callable[[Any, Any], NDArray[Any]]:
-    """A function from tokens of the model and lengths to logits, by the bridge.
+    """A function from tokens of the model and lengths to logits of the answers, by the bridge.
 
-    Raises:
-        InvalidValue: for a text that the tokenizer splits into other tokens.
-
+    The logit of a recognizer is that of `yes` minus that of `no`. The function raises an
+    InvalidValue for a text that the tokenizer splits into other tokens.
     """
     torch = optional("torch", EXTRA, WHERE)
     front, back = len(tokens.front), len(tokens.back)
@@ -264,7 +267,8 @@ def _logits(
         return wanted
 
     def logits(ids: Any, lengths: Any) -> NDArray[Any]:
-        # A batch has padding as long as the table of positions has rows.
+        # The comparison adds a column of padding, for which the table of positions has no row at
+        # length N.
         width = min(len(ids[0]), bridge.cfg.n_ctx)
         rows = [tokenized(each[:n]) for each, n in zip(ids, lengths, strict=True)]
         given = torch.tensor([row + [tokens.pad] * (width - len(row)) for row in rows])
@@ -280,14 +284,15 @@ def _logits(
 
 
 def _in_words_of(refusal: TransformistError) -> TransformistError:
-    """A refusal of what `export` does as well, as one of this function."""
-    invariant, received, remedy = refusal.invariant, refusal.received, refusal.remedy
+    """The refusal of code that `export` has too, as one of `to_transformer_lens`."""
+    invariant, remedy = refusal.invariant, refusal.remedy
     kind: type[TransformistError] = type(refusal)
     if isinstance(refusal, Unhostable):
         given = ", ".join(f"{name}={value!r}" for name, value in refusal.options.items())
         anew = f"compile the program anew with {given}; or " if given else ""
-        kind, remedy = InvalidValue, f"{anew}call tf.to_torch(model), which holds every model"
+        kind, remedy = InvalidValue, f"{anew}call tf.to_torch(model), which takes every model"
     elif isinstance(refusal, Differs):
-        invariant = invariant.replace("exported model", "bridge")
         remedy = "build the model for shorter inputs, with a smaller max_length"
-    return kind(invariant, received=received, where=WHERE, remedy=remedy)
+    for words, own in WORDS.items():
+        invariant, remedy = invariant.replace(words, own), remedy.replace(words, own)
+    return kind(invariant, received=refusal.received, where=WHERE, remedy=remedy)

@@ -20,11 +20,11 @@ _NOTEBOOK = Library("transformist.report.notebook_html")
 _FIGURES = Library("transformist.figures")
 """The figures, imported when one is drawn: they need matplotlib."""
 
-WIDEST = Fraction(1, 2**40)
-"""A ball with a larger radius, absolutely and relatively, must lie within the limit as a whole.
+LARGEST_RADIUS = Fraction(1, 2**40)
+"""Largest radius, relative to 1 + |expected|, of a ball that agrees if any part of it does.
 
-Of other balls it is enough that they reach within it. `interval` computes with 128 bits, so a ball
-has this radius once 88 bits are lost.
+It is far below every limit that a claim on approximate numbers has. `interval` computes with 128
+bits, so a ball has this radius once 88 bits are lost.
 """
 
 Limit: TypeAlias = "Fraction | float"
@@ -33,10 +33,13 @@ Limit: TypeAlias = "Fraction | float"
 
 
 def agrees(value: Any, radius: Any, expected: Any, limit: Limit) -> bool:
-    """True if the computed ball, value ± radius, reaches within the limit of the expected number.
+    """True if the number in the ball value ± radius is within the limit of the expected number.
+
+    A ball whose radius is at most 2⁻⁴⁰ (1 + |expected|) agrees if any part of it is within the
+    limit; a larger ball agrees if all of it is.
 
     Raises:
-        Undecided: for a wide ball, of which one part is within the limit and one is not.
+        Undecided: for a larger ball of which a part is within the limit.
 
     Example:
         >>> agrees(0.5, 0, Fraction(1, 3), Fraction(1, 6)), agrees(0.5, 0, 0, Fraction(1, 3))
@@ -48,17 +51,18 @@ def agrees(value: Any, radius: Any, expected: Any, limit: Limit) -> bool:
     if isinstance(value, float) and not math.isfinite(value):
         return False
     if radius:
-        distance, by = abs(Fraction(value) - expected), Fraction(radius)
-        if distance > limit + by or distance + by <= limit:
+        distance, radius = abs(Fraction(value) - expected), Fraction(radius)
+        if distance > limit + radius or distance + radius <= limit:
             return bool(distance <= limit)
-        if by > WIDEST * (1 + abs(expected)):
+        if radius > LARGEST_RADIUS * (1 + abs(expected)):
+            size = Decimal(radius.numerator) / radius.denominator
             raise Undecided(
-                "the balls of interval must decide whether a claim on numbers holds",
-                received=f"one of radius {Decimal(by.numerator) / Decimal(by.denominator):.1e}, of "
-                "which only a part is within the claimed error",
+                "a ball of interval must be wholly within the claimed error, or wholly beyond it",
+                received=f"one of radius {size:.1e}, partly within: the claim is neither confirmed "
+                "nor refuted",
                 where="check",
-                remedy="choose parameters and inputs whose sizes are less far apart: fewer digits "
-                "cancel; the claim is neither confirmed nor refuted",
+                remedy="choose parameters and inputs closer to each other in size, so that fewer "
+                "digits cancel",
             )
         return True
     (p, q), (r, s) = value.as_integer_ratio(), expected.as_integer_ratio()
