@@ -18,7 +18,7 @@ from transformist.cli import main
 from transformist.cli.application import COMMANDS
 
 ROOT = Path(__file__).parents[1]
-OPTIONAL = ("torch", "onnx", "matplotlib")
+OPTIONAL = ("torch", "onnx", "matplotlib", "transformers")
 """Libraries of extras: where one is missing, the modules that need it are left out."""
 
 
