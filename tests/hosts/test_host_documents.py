@@ -14,6 +14,7 @@ from drawn_models import drawn, strings
 
 import transformist as tf
 from transformist.arithmetic import number_system
+from transformist.errors import InvalidValue
 from transformist.hosts.named_arrays import description
 from transformist.hosts.plain_values import CLASSES
 from transformist.model import Mask, NearestFraction, NearZero, Outputs
@@ -320,6 +321,17 @@ def test_different_labels_are_different_in_the_metadata():
     written = [json.dumps(each) for each in labels_in_the_metadata()]
     assert written[:3] == ["3", "4", '["r", {"fraction": "1/2"}]']
     assert len({*written}) == len(LABELS)
+
+
+@pytest.mark.parametrize(
+    "label",
+    [1 + 2j, b"1", frozenset("a"), 10**5000, Fraction(1, 10**5000)],
+    ids=["complex", "bytes", "set", "long", "long fraction"],
+)
+def test_labels_that_json_cannot_tell_apart_are_refused(label):
+    read_out = tf.MultiClass(W_out=np.zeros((2, 5)), labels=("a", label), at="every")
+    with pytest.raises(InvalidValue, match="in metadata must be strings, numbers of at most"):
+        description(as_read_out(read_out), "float64")
 
 
 @pytest.mark.hosts

@@ -168,6 +168,18 @@ def test_a_format_coarser_than_that_of_the_compiler_is_warned_of():
 
 
 @pytest.mark.hosts
+def test_the_default_type_of_torch_changes_nothing():
+    torch = pytest.importorskip("torch")
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        bridge = tf.to_transformer_lens(compiled("parity", "future"))
+    finally:
+        torch.set_default_dtype(before)
+    assert {each.dtype for each in bridge.parameters()} == {torch.float32}
+
+
+@pytest.mark.hosts
 def test_a_wrong_weight_is_found_before_the_bridge_is_returned(monkeypatch):
     weights = transformer_lens_bridge._weights
 
@@ -240,6 +252,16 @@ def reused(masks):
     return tf.compile(PROGRAMS["equal-abc"], max_length=9, masks=masks, reuse=True)
 
 
+def without_rows():
+    return dataclasses.replace(without_front(labelled(drawn(positions=False))), max_length=0)
+
+
+def with_label(label):
+    model = labelled(drawn(positions=False))
+    read_out = dataclasses.replace(model.read_out, labels=(label, "x"))
+    return dataclasses.replace(model, read_out=read_out)
+
+
 def with_symbols(*symbols):
     model = labelled(drawn(positions=False))
     embedding = dataclasses.replace(model.embedding, symbols=(*symbols, "BOS"))
@@ -271,6 +293,12 @@ def with_vectors(factor):
             lambda: dataclasses.replace(compiled("majority", "none"), max_length=None),
             "bridge must .*=512",
         ),
+        (
+            lambda: dataclasses.replace(compiled("majority", "none"), max_length=10**7),
+            "at most half",
+        ),
+        (lambda: without_rows(), "at least one row; received N = 0"),
+        (lambda: with_label(""), "text that is not empty"),
         (lambda: with_symbols("a b", "c"), "symbols of a bridge .* call tf.to_torch"),
         (lambda: with_vectors(1e-42), "weight of a bridge .*, or build it for shorter"),
         (lambda: tf.recipe("min").build(), "must be a Transformer"),

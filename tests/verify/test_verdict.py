@@ -123,8 +123,14 @@ def test_a_wide_ball_decides_only_where_it_is_on_one_side_of_the_limit(radius):
     if radius <= Fraction(1, 2**40):
         assert agrees(1 + limit + radius, radius, 1, limit)
         return
-    with pytest.raises(Undecided, match="neither confirmed nor refuted"):
+    with pytest.raises(Undecided, match="neither confirms nor refutes"):
         agrees(1 + limit + radius, radius, 1, limit)
+
+
+def test_a_limit_that_is_a_float_is_added_without_rounding():
+    value, radius = Fraction(0.1) + Fraction(1, 2**80), Fraction(1, 2**70)
+    assert agrees(value, radius, Fraction(0), 0.1)
+    assert agrees(value, radius, Fraction(0), Fraction(0.1))
 
 
 def test_a_claim_that_balls_are_too_wide_for_is_not_refuted():
@@ -134,5 +140,5 @@ def test_a_claim_that_balls_are_too_wide_for_is_not_refuted():
     def sharp(epsilon=Fraction(1, 10**30)):
         return recipe.construct(epsilon=epsilon)
 
-    with pytest.raises(Undecided, match="wholly within the claimed error.*neither confirmed nor"):
+    with pytest.raises(Undecided, match="wholly within the claimed error.*neither confirms nor"):
         check_recipe(replace(recipe, construct=sharp, claim=replace(recipe.claim, variants=())))

@@ -352,6 +352,10 @@ def description(
     }
 
 
+MOST = 10**4000
+"""Whole numbers in metadata are smaller: Python reads no more than 4,300 digits."""
+
+
 def _answers(read_out: ReadOut) -> dict[str, Any]:
     """The kind of an answer, and the fields of the read-out that are not weights."""
     # `description` describes each of several outputs under its name.
@@ -370,13 +374,24 @@ def _plain(value: Any) -> Any:
     A tuple is a list; a fraction is an object, {"fraction": "1/2"}, and so is an infinite float,
     which JSON cannot write: {"float": "inf"}.
     """
-    if isinstance(value, tuple):
-        return [_plain(each) for each in value]
-    if value is None or isinstance(value, str | bool):
-        return value
-    if isinstance(value, Rational):
-        # Among whole numbers are Fraction(3) and those of numpy.
-        is_whole = value.denominator == 1
-        return int(value.numerator) if is_whole else {"fraction": str(value)}
-    number = float(value)
-    return number if math.isfinite(number) else {"float": str(number)}
+    match value:
+        case tuple():
+            return [_plain(each) for each in value]
+        case None | str() | bool():
+            return value
+        case np.bool_():
+            return bool(value)
+        case Rational() if max(abs(int(value.numerator)), int(value.denominator)) < MOST:
+            # Among whole numbers are Fraction(3) and those of numpy.
+            is_whole = value.denominator == 1
+            return int(value.numerator) if is_whole else {"fraction": str(value)}
+        case float() | np.floating() if float(value) == value:
+            number = float(value)
+            return number if math.isfinite(number) else {"float": str(number)}
+    raise InvalidValue(
+        "symbols and labels in metadata must be strings, numbers of at most 4,000 digits, "
+        "Booleans, None, or tuples of these",
+        received=type(value).__name__,
+        where="export",
+        remedy="build the model with other symbols or labels",
+    )

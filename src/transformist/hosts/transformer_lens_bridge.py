@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transformist.errors import InvalidValue, TransformistError
+from transformist.errors import InputTooLarge, InvalidValue, TransformistError
 from transformist.hosts.host import Unhostable
 from transformist.hosts.host_comparison import Differs, compare_host, planned_comparison
 from transformist.hosts.named_arrays import require_hostable, warn_if_coarser
@@ -29,10 +29,12 @@ from transformist.hosts.plain_model import (
     network_of,
     plain_model,
     refuse_first,
+    rows_of,
     stacked,
     with_constant,
 )
 from transformist.hosts.vocabulary import Vocabulary, vocabulary_of
+from transformist.memory import free_memory
 from transformist.model import Binary, Mask, Transformer
 from transformist.settings import whole_length
 
@@ -49,6 +51,7 @@ ACTIVATIONS_HELD = ("relu", "gelu", "gelu-tanh")
 
 WORDS = {
     "a checkpoint": "a bridge",
+    "an exported model": "a bridge",
     "exported model": "bridge",
     "export it with host='onnx'": "call tf.to_torch(model)",
     "export the model with host='onnx', or for": "call tf.to_torch(model), or build it for",
@@ -67,14 +70,15 @@ def to_transformer_lens(model: Transformer, max_length: int | None = None) -> Tr
     """Return a transformer as a `TransformerBridge` of TransformerLens, in float32.
 
     Coordinate k of the residual stream is the slot `model.stream.slots[k]`, with the numbers that
-    `model.run` gives, up to rounding. The last coordinate is 1 in every row; the bias of the logits
-    is read from it.
+    `model.run` gives, up to rounding. The last coordinate is 1 in the row of every symbol; the bias
+    of the logits is read from it.
 
     Every layer has as many heads as the largest layer of the model, and at least one; the heads of
     the model come first. Added heads have weights 0: their pattern is uniform, and they write 0.
     Added hidden units have weights 0 too. `d_head` is the smallest power of 4 that is at least
     every d_key and d_value. TransformerLens divides scores by √d_head, and the model by √d_key, so
-    W_Q and b_Q are multiplied by √(d_head/d_key): scores and patterns are those of the model.
+    W_Q and b_Q are multiplied by √(d_head/d_key): scores and patterns are those of the model up to
+    rounding, which can break ties unless d_key is a power of 4.
 
     Tokens and tokenizer are those of a checkpoint that `export` writes. The answer is the token
     with the largest logit, at the last row or at every row, as the model is read; a recognizer
@@ -100,6 +104,8 @@ def to_transformer_lens(model: Transformer, max_length: int | None = None) -> Tr
         InvalidValue: for a part that a native model does not have, symbols or labels that have the
             same text or contain white space, a model of any length without `max_length`, or an
             answer that differs.
+        InputTooLarge: for a longest input for which the bridge needs more than half of the free
+            memory.
         NotFinite: for a weight that is not a normal number of float32.
         TransformistError: if the model itself refuses an input in float32.
 
@@ -122,6 +128,7 @@ def to_transformer_lens(model: Transformer, max_length: int | None = None) -> Tr
         optional(library, EXTRA, WHERE)
     warn_if_coarser(model, FORMAT, "bridge", f"compile the program with arithmetic={FORMAT!r}")
     try:
+        _require_room(model, rows_of(model, max_length))
         mask = _mask_of(model)
         options = {**OPTIONS, "masks": str(mask)}
         plain = with_constant(plain_model(model, NAME, (mask,), max_length, options))
@@ -133,6 +140,33 @@ def to_transformer_lens(model: Transformer, max_length: int | None = None) -> Tr
     except TransformistError as refusal:
         raise _in_words_of(refusal) from None
     return bridge
+
+
+def _require_room(model: Transformer, rows: int) -> None:
+    """Require a row, and memory for the table of positions and the masks of all layers.
+
+    Raises:
+        InvalidValue: for a model whose inputs have no rows.
+        InputTooLarge: for a bridge that needs more than half of the free memory.
+
+    """
+    if not rows:
+        raise InvalidValue(
+            "an input of a bridge must have at least one row",
+            received="N = 0, and a model that adds no symbol",
+            where=WHERE,
+            remedy="build the model for longer inputs",
+        )
+    # TransformerLens has a mask of Booleans for each layer; vectors of positions are copied thrice.
+    layers = max(1, len(model.layers))
+    needed = layers * rows**2 + 3 * 8 * rows * (model.stream.width + 1)
+    if needed > free_memory() // 2:
+        raise InputTooLarge(
+            "a bridge must need at most half of the free memory",
+            received=f"{rows:,} rows, which take {needed / 2**30:,.1f} GiB",
+            where=WHERE,
+            remedy="give a smaller max_length, or build the model for shorter inputs",
+        )
 
 
 def _mask_of(model: Transformer) -> Mask:
@@ -173,7 +207,7 @@ def _bridge(plain: PlainModel, tokens: Vocabulary, mask: Mask) -> TransformerBri
         attention_dir="causal" if mask == Mask.FUTURE else "bidirectional",
         init_weights=False,
     )
-    bridge: TransformerBridge = library.TransformerBridge.boot_native(config)
+    bridge: TransformerBridge = library.TransformerBridge.boot_native(config, dtype=torch.float32)
     weights = {
         name: torch.tensor(as_tensor(name, each))
         for name, each in _weights(plain, tokens, config.d_head).items()

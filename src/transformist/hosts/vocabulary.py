@@ -187,6 +187,14 @@ def vocabulary_of(model: Transformer, answers: Sequence[Any]) -> Vocabulary:
     """
     embedding = model.embedding
     added = (*embedding.front, *embedding.back)
+    names = [each.lower() for each in ("PAD", *dict.fromkeys(added))]
+    if len({*names}) < len(names):
+        raise InvalidValue(
+            "symbols that a model adds must differ in lower case, and none may be PAD",
+            received=f"{', '.join(map(repr, added))}"[:60],
+            where="export",
+            remedy="name them otherwise, such as BOS and EOS",
+        )
     by_character = all(isinstance(each, str) and len(each) == 1 for each in model.alphabet)
     symbols = {each: text_of(each) for each in model.alphabet}
     _require_texts([*symbols.values()], by_character)
@@ -206,6 +214,14 @@ def vocabulary_of(model: Transformer, answers: Sequence[Any]) -> Vocabulary:
     ]
     if len({*labels}) < len(labels):
         _refuse("labels", labels)
+    # The empty text stands for a token that does not exist (`tokenizer`).
+    if "" in labels:
+        raise InvalidValue(
+            "a label of a checkpoint must have a text that is not empty",
+            received="''",
+            where="export",
+            remedy="name the label otherwise, or export the model with host='onnx'",
+        )
     # Labels come first, in their order: `argmax` takes the first of equal logits, as the read-out
     # does.
     every = dict.fromkeys([*labels, *symbols.values(), *(special[each] for each in added)])

@@ -23,8 +23,8 @@ _FIGURES = Library("transformist.figures")
 LARGEST_RADIUS = Fraction(1, 2**40)
 """Largest radius, relative to 1 + |expected|, of a ball that agrees if any part of it does.
 
-It is far below every limit that a claim on approximate numbers has. `interval` computes with 128
-bits, so a ball has this radius once 88 bits are lost.
+So a claim with a smaller limit is confirmed up to twice this radius only. `interval` computes with
+128 bits: a ball has this radius once 88 bits are lost.
 """
 
 Limit: TypeAlias = "Fraction | float"
@@ -52,14 +52,15 @@ def agrees(value: Any, radius: Any, expected: Any, limit: Limit) -> bool:
         return False
     if radius:
         distance, radius = abs(Fraction(value) - expected), Fraction(radius)
+        limit = Fraction(limit)  # a float and a fraction have a rounded sum
         if distance > limit + radius or distance + radius <= limit:
             return bool(distance <= limit)
         if radius > LARGEST_RADIUS * (1 + abs(expected)):
             size = Decimal(radius.numerator) / radius.denominator
             raise Undecided(
                 "a ball of interval must be wholly within the claimed error, or wholly beyond it",
-                received=f"one of radius {size:.1e}, partly within: the claim is neither confirmed "
-                "nor refuted",
+                received=f"one of radius {size:.1e}, partly within, which neither confirms nor "
+                "refutes the claim",
                 where="check",
                 remedy="choose parameters and inputs closer to each other in size, so that fewer "
                 "digits cancel",
