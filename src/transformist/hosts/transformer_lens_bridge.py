@@ -250,7 +250,7 @@ def _require_parameters(bridge: TransformerBridge, weights: Mapping[str, Any]) -
 
     """
     own = {name: tuple(each.shape) for name, each in bridge.state_dict().items()}
-    del own["unembed.bias"]  # which a bridge adds to an unembedding, as zeros
+    own.pop("unembed.bias", None)  # zeros, which a bridge adds to an unembedding
     given = {name: tuple(each.shape) for name, each in weights.items()}
     others = sorted(name for name in own | given if own.get(name) != given.get(name))
     if others:
