@@ -298,7 +298,7 @@ def with_vectors(factor):
             "at most half",
         ),
         (lambda: without_rows(), "at least one row; received N = 0"),
-        (lambda: with_label(""), "text that is not empty"),
+        (lambda: with_label(""), "text that is not empty; .* or call tf.to_torch"),
         (lambda: with_symbols("a b", "c"), "symbols of a bridge .* call tf.to_torch"),
         (lambda: with_vectors(1e-42), "weight of a bridge .*, or build it for shorter"),
         (lambda: tf.recipe("min").build(), "must be a Transformer"),

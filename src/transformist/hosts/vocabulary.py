@@ -220,7 +220,7 @@ def vocabulary_of(model: Transformer, answers: Sequence[Any]) -> Vocabulary:
             "a label of a checkpoint must have a text that is not empty",
             received="''",
             where="export",
-            remedy="name the label otherwise, or export the model with host='onnx'",
+            remedy="name the label otherwise, or export it with host='onnx'",
         )
     # Labels come first, in their order: `argmax` takes the first of equal logits, as the read-out
     # does.
